@@ -22,20 +22,36 @@ class _PathError(ValueError):
 
 
 def selectable_errors(versions: list[Json]) -> Iterator[FieldError]:
-    """Errors of the selectable fields of all versions; equal ones stand below the spec."""
+    """Errors of the selectable fields of all versions.
+
+    Fields and schemas that are the same in all versions stand below the spec. The API server looks
+    for both in one place, so the fields may differ only where the schemas do.
+    """
     fields = [version.get("selectableFields") for version in versions]
-    are_same = bool(fields) and all(found == fields[0] for found in fields)
-    for index, version in enumerate(versions[:1] if are_same else versions):
-        place = "spec" if are_same else f"spec.versions[{index}]"
-        yield from _version_errors(version, f"{place}.selectableFields")
+    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
+    has_one_schema = _are_same(schemas)
+    if _are_same(fields):
+        schema = schemas[0] if has_one_schema else None
+        why = "may only be set when validations.schema is included"
+        yield from _version_errors(fields[0] or [], schema, "spec.selectableFields", why)
+        return
+    why = "may only be set when `version.schema.openAPIV3Schema` is not included"
+    for index, found in enumerate(fields):
+        schema = None if has_one_schema else schemas[index]
+        place = f"spec.versions[{index}].selectableFields"
+        yield from _version_errors(found or [], schema, place, why)
 
 
-def _version_errors(version: Json, place: str) -> Iterator[FieldError]:
-    fields = version.get("selectableFields") or ()
-    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+def _are_same(parts: list[Any]) -> bool:
+    return bool(parts) and all(part == parts[0] for part in parts)
+
+
+def _version_errors(
+    fields: list[Json], schema: Json | None, place: str, why: str
+) -> Iterator[FieldError]:
     if schema is None:
         if fields:
-            yield invalid_value(place, "", "may only be set when validations.schema is included")
+            yield invalid_value(place, "", why)
         return
     found: set[tuple[str, ...]] = set()
     for index, field in enumerate(fields):

@@ -461,3 +461,22 @@ async def test_a_group_of_kubernetes_needs_an_approval(
 async def test_the_status_of_a_new_definition_is_ignored(http: ApiClient) -> None:
     reply = await http.post(PATH, {**tools(), "status": {"conditions": []}})
     assert (reply.status, reply.body["status"]["storedVersions"]) == (201, ["v1"])
+
+
+async def test_selectable_fields_may_differ_only_where_the_schemas_do(http: ApiClient) -> None:
+    body = tools({"type": "object", "properties": {"a": STRING}})
+    first = body["spec"]["versions"][0]
+    body["spec"]["versions"].append({**copy.deepcopy(first), "name": "v2", "storage": False})
+    first["selectableFields"] = [{"jsonPath": ".spec.a"}]
+    assert [found[1:] for found in causes(await http.post(PATH, body))] == [
+        (
+            "spec.versions[0].selectableFields",
+            (
+                'Invalid value: "": may only be set when `version.schema.openAPIV3Schema` is not '
+                "included"
+            ),
+        )
+    ]
+    spec = body["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["description"] = "new"
+    assert (await http.post(PATH, body)).status == 201
