@@ -9,7 +9,7 @@ import yaml
 from simcluster.apiserver import errors
 from simcluster.apiserver.json_errors import json_error
 from simcluster.apiserver.json_text import JsonError, load_json
-from simcluster.apiserver.yaml_text import duplicate_keys, load_yaml
+from simcluster.apiserver.yaml_text import duplicate_keys, load_first_yaml
 from simcluster.crds.apply_types import object_type
 from simcluster.crds.schema import drop_nulls, unknown_fields
 from simcluster.kinds.catalog import BY_KIND
@@ -97,7 +97,7 @@ def decode_body(body: bytes, content_type: str, kind: str = "") -> Json:
         raise errors.unsupported_media_type(("application/json", _YAML, MEDIA_TYPE))
     try:
         is_yaml = content_type == _YAML
-        decoded = load_yaml(body) if is_yaml else load_json(body)
+        decoded = load_first_yaml(body) if is_yaml else load_json(body)
     except yaml.YAMLError as error:
         raise _unrecognized(yaml_error(error), body, kind) from error
     except JsonError as error:
@@ -163,8 +163,9 @@ def read_object(
         raise _empty(resource.kind)
     _check_kind(obj, resource, body)
     unknown, count = _unknown_fields(obj, resource)
+    owners = drop_duplicate_owners(obj)
     if directive == "Ignore":
-        return obj, ()
+        return obj, owners
     duplicates = _duplicates_in(body, content_type, count)
     fields = [f'unknown field "{path}"' for path in unknown]
     if directive == "Strict" and (duplicates or fields):
@@ -173,7 +174,7 @@ def read_object(
         kind = obj.get("kind") or resource.kind
         why = f"strict decoding error: {', '.join(duplicates + fields)}"
         raise errors.bad_request(_cannot_be_handled(kind, resource.version, resource.kind) + why)
-    return obj, (*duplicates, *fields)
+    return obj, (*duplicates, *fields, *owners)
 
 
 def _unknown_fields(obj: Json, resource: Resource) -> tuple[list[str], int]:
@@ -186,12 +187,37 @@ def _unknown_fields(obj: Json, resource: Resource) -> tuple[list[str], int]:
         return problems.unknown, problems.num_keys
     count = num_keys(obj)
     try:
-        unknown = sorted(conform_to(resource, obj))
+        unknown = conform_to(resource, obj)
     except DecodingError as error:
         prefix = _cannot_be_handled(resource.kind, resource.version, resource.kind)
         raise errors.bad_request(prefix + str(error)) from error
     drop_custom_nulls(resource, obj)
     return unknown, count
+
+
+def drop_duplicate_owners(obj: Json) -> tuple[str, ...]:
+    """Drop equal owner references, in place; returns the warning about them, if there are any."""
+    metadata = obj.get("metadata")
+    owners = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
+    if not metadata or not owners:
+        return ()
+    kept: list[Json] = []
+    uids: list[str] = []
+    for owner in owners:
+        if owner not in kept:
+            kept.append(owner)
+        elif owner.get("uid", "") not in uids:
+            uids.append(owner.get("uid", ""))
+    if not uids:
+        return ()
+    metadata["ownerReferences"] = kept
+    return (
+        (
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner "
+            "references in 1.20+, and may reject such requests as early as 1.24; please fix your "
+            f"requests; duplicate UID(s) observed: {', '.join(uids)}"
+        ),
+    )
 
 
 def drop_custom_nulls(resource: Resource, obj: Json) -> None:
@@ -210,7 +236,9 @@ def conform_to(resource: Resource, obj: Json) -> list[str]:
     if struct is not None:
         return conform(obj, struct).unknown
     unknown = conform_metadata(obj)
-    return unknown + (unknown_fields(obj, resource.custom.schema) if resource.custom else [])
+    if resource.custom is not None:
+        unknown += unknown_fields(obj, resource.custom.schema)
+    return sorted(unknown)
 
 
 def conform_metadata(obj: Json) -> list[str]:
@@ -331,7 +359,8 @@ def check_custom_type(obj: Json, resource: Resource) -> None:
     if found:
         metadata = obj.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else ""
-        raise errors.invalid(resource.group, kind, name or "", found)
+        group = version.rpartition("/")[0] if isinstance(version, str) else resource.group
+        raise errors.invalid(group, kind, name or "", found)
 
 
 def _other_kind(kind: str, version: str, expected: str, api_version: str) -> errors.ApiError:

@@ -7,12 +7,43 @@ from collections.abc import Iterator
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import BadHttpMethod
+
+from simcluster.apiserver.errors import method_not_allowed
+from simcluster.apiserver.response_encoding import common_headers
+from simcluster.store.stored import encode
 
 IDLE_TIMEOUT_S = 90.0
 """Closes a connection on which no whole request arrives."""
 LINGER_S = 10.0
 """Bounds the reading of the rest of a request that was answered early."""
 _SPARE_DESCRIPTORS = 256
+
+
+class _Connection(web.RequestHandler):
+    """A connection on which a method that HTTP does not know is answered as any other one."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """The answer to a request that could not be read; the connection is closed after it."""
+        if not isinstance(exc, BadHttpMethod):
+            return super().handle_error(request, status, exc, message)
+        error = method_not_allowed()
+        response = web.Response(
+            status=error.code,
+            body=encode(error.status()),
+            content_type="application/json",
+            headers=common_headers(),
+        )
+        response.force_close()
+        return response
 
 
 class HttpServer(web.Server):
@@ -33,6 +64,10 @@ class HttpServer(web.Server):
         self._max_connections = max_connections
         self._refused: set[Any] = set()
         self._is_shut_down = False
+
+    def __call__(self) -> web.RequestHandler:
+        """The handler of a new connection."""
+        return _Connection(self, loop=self._loop, **self._kwargs)
 
     def is_refused(self, protocol: object) -> bool:
         """Whether a connection is beyond the limit."""

@@ -39,6 +39,7 @@ from simcluster.kinds.resources import (
     CONNECTIONS,
     EVENTS_V1,
     RESOURCE_CLAIMS,
+    SCALES,
     Resource,
 )
 from simcluster.kinds.subresources.binding import bind
@@ -52,6 +53,7 @@ from simcluster.patch.requests import (
     Patched,
     PatchRequest,
     apply_object,
+    apply_scale,
     check_content_type,
     check_patched,
     decode_patch,
@@ -91,15 +93,16 @@ def deprecation(resource: Resource) -> tuple[str, ...]:
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
 
 
-def check_verb(method: str, target: Target) -> None:
+def check_verb(method: str, target: Target, content_type: str = "") -> None:
     """Refuse verbs that a resource does not offer, such as the deletion of all namespaces.
 
     Raises:
-        ApiError: 405; 400, an update or a patch of a collection of custom resources.
+        ApiError: 405; 400, an update or a patch of a collection of custom resources; 415, a patch
+            of an unknown kind of one.
     """
     verb = _VERBS.get(method)
     if target.resource.custom is not None:
-        _check_custom_verb(verb, target)
+        _check_custom_verb(verb, target, content_type)
         return
     if not target.name and method == "DELETE":
         verb = "deletecollection"
@@ -112,10 +115,12 @@ def check_verb(method: str, target: Target) -> None:
         raise errors.method_not_allowed()
 
 
-def _check_custom_verb(verb: str | None, target: Target) -> None:
+def _check_custom_verb(verb: str | None, target: Target, content_type: str) -> None:
     if verb is None or (target.subresource and verb not in {"get", "patch", "update"}):
         raise errors.method_not_supported(target.resource, verb or "")
     if not target.name and verb in {"patch", "update"}:
+        if verb == "patch":
+            check_content_type(target.resource, content_type)
         raise errors.bad_request("name must be provided")
 
 
@@ -139,7 +144,7 @@ class Endpoints:
         """
         if isinstance(target, Review):
             return self._handle_review(request, target)
-        check_verb(request.method, target)
+        check_verb(request.method, target, request.content_type)
         if target.subresource not in CONNECTIONS:
             negotiate(request.accept)
         if target.subresource and target.subresource not in WHOLE_OBJECT_SUBRESOURCES:
@@ -273,8 +278,23 @@ class Endpoints:
     def _patch(self, request: ApiRequest, target: Target) -> Answer:
         resource, address = target.resource, (target.namespace or "", target.name)
         check_content_type(resource, request.content_type)
+        patch = self._patch_request(request, target)
+        done = self._patched(request, resource, address, patch)
+        answer = self._one(request, resource, done.stored, 201 if done.is_created else 200)
+        return answer.warning(done.warnings)
+
+    def _patch_request(self, request: ApiRequest, target: Target) -> PatchRequest:
+        """The patch in a request.
+
+        Raises:
+            ApiError: 422, an option is unknown or missing.
+        """
         check_options(request.query, "PatchOptions")
-        patch = PatchRequest(
+        is_apply = request.content_type == APPLY_PATCH
+        if is_apply and not request.query.get("fieldManager"):
+            error = errors.required("fieldManager", "is required for apply patch")
+            raise errors.invalid("meta.k8s.io", "PatchOptions", "", [error])
+        return PatchRequest(
             request.content_type,
             request.body,
             partial(self._writer, request, target),
@@ -283,9 +303,6 @@ class Endpoints:
             is_set(request.query.get("force")),
             self._options(request, target),
         )
-        done = self._patched(request, resource, address, patch)
-        answer = self._one(request, resource, done.stored, 201 if done.is_created else 200)
-        return answer.warning(done.warnings)
 
     def _patched(
         self, request: ApiRequest, resource: Resource, address: tuple[str, str], patch: PatchRequest
@@ -294,9 +311,6 @@ class Endpoints:
             _check_no_force(request)
             current = self._registry.get(resource, *address)
             return patch_object(self._registry, resource, current, patch)
-        if not request.query.get("fieldManager"):
-            error = errors.required("fieldManager", "is required for apply patch")
-            raise errors.invalid("meta.k8s.io", "PatchOptions", "", [error])
         found = self._registry.store.get(resource.stored_in, *address)
         if found is None and patch.subresource:
             raise errors.not_found(resource, address[1])
@@ -421,10 +435,15 @@ class Endpoints:
             check_content_type(resource, request.content_type)
         current = self._registry.get(resource, target.namespace or "", target.name)
         if request.method == "GET":
-            return Answer(200, encode(scale_of(resource, current)))
+            return self._one_scale(request, resource, current)
+        if request.content_type == APPLY_PATCH and request.method == "PATCH":
+            applied = self._patch_request(request, target)
+            changed = apply_scale(self._registry, resource, current, applied)
+            return self._one_scale(request, resource, changed)
         if request.method == "PUT":
             scale = self._part(request, "scale")
         elif request.method == "PATCH":
+            _check_no_force(request)
             patch = decode_patch(request.content_type, request.body)
             scale = patched(scale_of(resource, current), request.content_type, patch, None)
             check_patched(scale, "Scale")
@@ -433,7 +452,12 @@ class Endpoints:
         self._registry.check_address(resource, target.namespace or "", target.name, scale)
         options = self._options(request, target)
         changed = set_scale(self._registry, resource, current, scale, options)
-        return Answer(200, encode(scale_of(resource, changed)))
+        return self._one_scale(request, resource, changed)
+
+    def _one_scale(self, request: ApiRequest, resource: Resource, stored: Stored) -> Answer:
+        scale = scale_of(resource, stored)
+        shown = {key: scale[key] for key in ("metadata", "spec", "status")}
+        return self._one(request, SCALES, Stored(shown, stored.revision))
 
 
 def _as_stored(obj: Json) -> Json:

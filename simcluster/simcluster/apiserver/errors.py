@@ -72,10 +72,15 @@ def forbidden_field(field: str, detail: str) -> FieldError:
 _ESCAPES = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
 
 
+_OF_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+"""What Go escapes in JSON."""
+
+
 def _shown(value: object) -> str:
     """A value as JSON, or a text as Go quotes it."""
     if not isinstance(value, str):
-        return msgspec.json.encode(value).decode()
+        text = msgspec.json.encode(value).decode()
+        return text.translate(_OF_HTML) if isinstance(value, dict | list) else text
     return f'"{"".join(map(_escaped, value))}"'
 
 

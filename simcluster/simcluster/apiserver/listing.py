@@ -18,6 +18,7 @@ FUTURE_REVISION_WAIT_S = 3.0
 ITEMS_PER_SLICE = 1000
 """Objects that are selected before other requests run."""
 _REVISION_CHECK_S = 0.05
+_REVISION_BITS = 64
 _LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 _CONTINUE_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can "
@@ -60,9 +61,12 @@ def _parse_list_revision(text: str) -> int:
 
 
 def _revision_error(text: str) -> str:
+    why = "invalid syntax"
     if not text or (text.isascii() and text.isdigit()):
-        return ""
-    why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        if int(text or "0").bit_length() <= _REVISION_BITS:
+            return ""
+        why = "value out of range"
+    why = f'strconv.ParseUint: parsing "{text}": {why}'
     return f'resourceVersion: Invalid value: "{text}": {why}'
 
 

@@ -142,6 +142,7 @@ class Reader:
                     await response.write(part)
                     await asyncio.sleep(0)
                     deadline.reschedule(asyncio.get_running_loop().time() + STALL_S)
+                await response.write(b"\n")
                 await response.write_eof()
         except ConnectionError:
             log.debug("list client went away", path=request.path)

@@ -127,7 +127,7 @@ def styled(body: bytes, wishes: Wishes) -> tuple[bytes, str]:
         return text.encode(), YAML_TYPE
     if is_pretty(wishes):
         return msgspec.json.format(body, indent=2), JSON_TYPE
-    return body, JSON_TYPE
+    return body + b"\n", JSON_TYPE
 
 
 async def compressed(body: bytes, wishes: Wishes) -> tuple[bytes, Mapping[str, str]]:

@@ -18,8 +18,9 @@ from simcluster.apiserver.connections import HttpServer, InFlight, make_room_for
 from simcluster.apiserver.discovery_endpoints import TEXT_TYPE, DiscoveryEndpoints
 from simcluster.apiserver.endpoints import Endpoints, check_verb
 from simcluster.apiserver.health import health_report, is_health_path
+from simcluster.apiserver.list_options import is_set
 from simcluster.apiserver.messages import Answer, ApiRequest, error_answer
-from simcluster.apiserver.paths import Target, parse_path, without_watch_prefix
+from simcluster.apiserver.paths import Review, Target, parse_path, without_watch_prefix
 from simcluster.apiserver.read_endpoints import Reader
 from simcluster.apiserver.request_metrics import RequestMetrics
 from simcluster.apiserver.response_encoding import (
@@ -29,12 +30,14 @@ from simcluster.apiserver.response_encoding import (
     warning_values,
     wishes_of,
 )
+from simcluster.apiserver.timeouts import check_timeout
 from simcluster.auth.access import Access, AccessOptions
 from simcluster.auth.impersonation import impersonated
 from simcluster.auth.users import User
 from simcluster.faults.disturbance import as_of_before, cut_short, disturb_stream
 from simcluster.faults.endpoints import FAULTS_PATH, FaultEndpoints
 from simcluster.faults.faults import FaultRule, Faults
+from simcluster.kinds.resources import CONNECTIONS
 from simcluster.ports import reserved_port
 from simcluster.store.registry import Registry
 from simcluster.store.store import Backup
@@ -293,6 +296,8 @@ class ApiServer:
         path, watches = without_watch_prefix(request.path)
         target = parse_path(path, self._registry.catalog)
         method, headers = request.method, request.headers
+        if not (watches or _is_long_running(request, target)):
+            check_timeout(request.query)
         if isinstance(target, Target) and target.resource.custom is not None:
             # The handler of custom resources goes by verbs; HEAD has the verbs of GET.
             method = "GET" if method == "HEAD" else method
@@ -320,6 +325,12 @@ class ApiServer:
             page = await self._endpoints.delete_collection(api_request, target)
             return await self._reader.send_list(request, page, api_request, target.resource)
         return await _response(request, self._endpoints.handle(api_request, target))
+
+
+def _is_long_running(request: web.BaseRequest, target: Target | Review | None) -> bool:
+    if not isinstance(target, Target):
+        return False
+    return is_set(request.query.get("watch")) or target.subresource in CONNECTIONS
 
 
 def _with_namespace(target: Target) -> Target | None:

@@ -63,6 +63,16 @@ def load_yaml(text: str | bytes) -> object:
     return found[0] if found else None
 
 
+def load_first_yaml(text: str | bytes) -> object:
+    """The first document of a YAML or JSON text, as the API server reads bodies; ``None`` for none.
+
+    Raises:
+        yaml.YAMLError: it is neither, is nested too deeply, or its aliases expand to too many
+            values.
+    """
+    return next(load_yaml_documents(text), None)
+
+
 def load_yaml_documents(text: str | bytes) -> Iterator[object]:
     """The documents of a YAML stream.
 
@@ -82,15 +92,14 @@ def load_yaml_documents(text: str | bytes) -> Iterator[object]:
 
 
 def duplicate_keys(text: str | bytes) -> list[str]:
-    """``line 5: key "name" already set in map`` for each duplicate key of a YAML document.
+    """``line 5: key "name" already set in map`` for each duplicate key of the first document.
 
     Args:
-        text: of a document that :func:`load_yaml` reads.
+        text: of a document that :func:`load_first_yaml` reads.
     """
     found: list[str] = []
-    seen: set[int] = set()
-    for document in documents(text, _Loader):
-        _visit(document.root, found, seen)
+    if (document := next(documents(text, _Loader), None)) is not None:
+        _visit(document.root, found, set())
     return found
 
 

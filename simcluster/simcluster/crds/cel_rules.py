@@ -1,14 +1,12 @@
-"""Evaluates the rules in the schemas of custom resources, and checks them in definitions.
+"""Evaluates the rules in the schemas of custom resources.
 
 Follows ``schema/cel/validation.go`` of apiextensions-apiserver, transition rules and ratcheting
-included. Left out are the cost budget of all rules of an object together, estimated costs, rules in
-``allOf``, and the warnings about rules that an unchanged value breaks.
+included. Left out are the cost budget of all rules of an object together, rules in ``allOf``, and
+the warnings about rules that an unchanged value breaks.
 """
 
 from collections.abc import Iterator
 from typing import Any
-
-import msgspec
 
 from simcluster.apiserver.errors import (
     FieldError,
@@ -19,39 +17,13 @@ from simcluster.apiserver.errors import (
 )
 from simcluster.crds.cel_values import cel_value
 from simcluster.crds.correlation import ABSENT, old_entry, old_items
-from simcluster.crds.schema_rules import RULES_FIELD, Rule, SchemaRules, compiled_rule
-from stowage.cel import CelCompileError, CelRuntimeError
+from simcluster.crds.schema_rules import Rule, SchemaRules
+from stowage.cel import CelRuntimeError
 from stowage.cel.values.containers import NONE, Optional
 
 Json = dict[str, Any]
 
 _LONGEST_MESSAGE = 5 * 1024
-
-
-def rule_errors(schema: Json, field: str, *, is_resource: bool) -> Iterator[FieldError]:
-    """Errors of the rules of one schema in a definition."""
-    specs = schema.get(RULES_FIELD) or ()
-    encoded = msgspec.json.encode(schema) if specs else b""
-    for index, spec in enumerate(specs):
-        place = f"{field}.{RULES_FIELD}[{index}].rule"
-        if not (spec.get("rule") or "").strip():
-            yield required(place, "rule is not specified")
-            continue
-        try:
-            compiled_rule(encoded, is_resource, msgspec.json.encode(spec))
-        except CelCompileError as error:
-            yield invalid_value(place, _shown(spec), str(error))
-
-
-def _shown(spec: Json) -> Json:
-    """A rule as the API server shows it in errors."""
-    texts = {key: spec.get(key) or "" for key in ("rule", "message", "messageExpression")}
-    return {
-        **{key[0].upper() + key[1:]: text for key, text in texts.items()},
-        "Reason": spec.get("reason"),
-        "FieldPath": spec.get("fieldPath") or "",
-        "OptionalOldSelf": spec.get("optionalOldSelf"),
-    }
 
 
 def broken_rules(
@@ -76,7 +48,7 @@ def broken_rules(
             inner, place = node.properties.get(key), f"{path}.{key}" if path else key
             if inner is None and node.others is not None:
                 inner, place = node.others, f"{path}[{key}]"
-            before = old_entry(old, key, node.schema)
+            before = old_entry(old, key)
             yield from broken_rules(inner, item, before, place, is_unchanged)
     if isinstance(new, list):
         for index, (item, before) in enumerate(old_items(new, old, node.schema)):

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from stowage.cel import Declarations
+from stowage.cel.checking.environment import NEW_FUNCTIONS
 from stowage.cel.signatures.types import (
     BOOL,
     BYTES,
@@ -73,9 +74,9 @@ def escaped(name: str) -> str | None:
 def declarations_of(schema: Json, *, is_resource: bool, has_optional_old: bool) -> Declarations:
     """The variables of a rule of this schema: ``self`` and ``oldSelf``."""
     structs: dict[str, Mapping[str, Type]] = {}
-    type_ = _type_of(schema, structs, is_resource)
+    type_ = _type_of(schema, structs, is_resource) or DYN
     old = optional_of(type_) if has_optional_old else type_
-    return Declarations({"self": type_, "oldSelf": old}, structs)
+    return Declarations({"self": type_, "oldSelf": old}, structs, NEW_FUNCTIONS)
 
 
 def _is_embedded(schema: Json) -> bool:
@@ -88,24 +89,28 @@ def properties_of(schema: Json, *, is_resource: bool) -> Json:
     return {**properties, **_OF_RESOURCES} if is_resource or _is_embedded(schema) else properties
 
 
-def _type_of(schema: Json, structs: dict[str, Mapping[str, Type]], is_resource: bool) -> Type:
+def _type_of(
+    schema: Json, structs: dict[str, Mapping[str, Type]], is_resource: bool = False
+) -> Type | None:
+    """The type of a schema's values; ``None`` if expressions cannot name them."""
     kind, others = schema.get("type", ""), schema.get("additionalProperties")
-    if schema.get("nullable"):
+    if schema.get("x-kubernetes-int-or-string"):
         return DYN
     if kind == "array":
-        return list_of(_type_of(schema.get("items") or {}, structs, False))
+        item = _type_of(schema.get("items") or {}, structs)
+        return None if item is None else list_of(item)
     if kind != "object":
         format_ = schema.get("format", "")
-        return _SCALARS.get((kind, format_)) or _SCALARS.get((kind, ""), DYN)
-    if others:
-        inner = others if isinstance(others, dict) else {}
-        return map_of(STRING, _type_of(inner, structs, False))
+        return _SCALARS.get((kind, format_)) or _SCALARS.get((kind, ""))
+    if isinstance(others, dict):
+        value = _type_of(others, structs)
+        return None if value is None else map_of(STRING, value)
     name = f"object{len(structs)}"
     structs[name] = {}
     structs[name] = {
-        escape: _type_of(inner, structs, False)
+        escape: type_
         for key, inner in properties_of(schema, is_resource=is_resource).items()
-        if (escape := escaped(key)) is not None
+        if (type_ := _type_of(inner, structs)) is not None and (escape := escaped(key)) is not None
     }
     return struct(name)
 

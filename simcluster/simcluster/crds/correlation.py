@@ -13,11 +13,9 @@ class _Absent:
 ABSENT: Final = _Absent()
 
 
-def old_entry(old: Any, key: str, schema: Json) -> Any:
+def old_entry(old: Any, key: str) -> Any:
     """The entry of an object or map before the change."""
-    if not isinstance(old, dict) or schema.get("x-kubernetes-map-type") == "atomic":
-        return ABSENT
-    return old.get(key, ABSENT)
+    return old.get(key, ABSENT) if isinstance(old, dict) else ABSENT
 
 
 def old_items(new: list[Any], old: Any, schema: Json) -> Iterator[tuple[Any, Any]]:

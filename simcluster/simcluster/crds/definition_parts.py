@@ -6,6 +6,7 @@ what is the same in all versions in one place, right below the spec.
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from simcluster.apiserver.errors import FieldError, invalid_value, required, unsupported_value
 from simcluster.validation import names as forms
@@ -18,6 +19,8 @@ _COLUMN_FORMATS = (
     "password",
 )
 _STRATEGIES = ("None", "Webhook")
+_SIMPLE_PATH = "must be a simple json path starting with ."
+_LONGEST_WARNING = 256
 _MIXED_CASE = "may have mixed case, but should otherwise match: "
 
 
@@ -95,6 +98,23 @@ def deprecation_errors(version: Json, field: str) -> Iterator[FieldError]:
     if warning is not None and not version.get("deprecated"):
         why = "can only be set for deprecated versions"
         yield invalid_value(f"{field}.deprecationWarning", warning, why)
+    elif (wrong := _warning_error(warning)) is not None:
+        yield invalid_value(f"{field}.deprecationWarning", warning, wrong)
+
+
+def _warning_error(warning: str | None) -> str | None:
+    if warning is None:
+        return None
+    if len(warning.encode()) > _LONGEST_WARNING:
+        return f"must be <= {_LONGEST_WARNING} characters long"
+    if not warning:
+        return "must not be an empty string"
+    position = next((at for at, each in enumerate(warning) if not each.isprintable()), None)
+    if position is None:
+        return None
+    index = len(warning[:position].encode())
+    why = "must only contain printable UTF-8 characters; non-printable character found at index "
+    return f"{why}{index}"
 
 
 def part_errors(versions: list[Json]) -> Iterator[FieldError]:
@@ -118,14 +138,17 @@ def _subresource_errors(below: Json | None, field: str) -> Iterator[FieldError]:
     scale = (below or {}).get("scale")
     for key, part in (("specReplicasPath", "spec"), ("statusReplicasPath", "status")):
         if scale is None:
-            return
+            break
         path, place = scale.get(key) or "", f"{field}.scale.{key}"
         if not path:
             yield required(place)
         elif not path.startswith("."):
-            yield invalid_value(place, path, "must be a simple json path starting with .")
+            yield invalid_value(place, path, _SIMPLE_PATH)
         elif not path.startswith(f".{part}."):
             yield invalid_value(place, path, f"should be a json path under .{part}")
+    labels = (scale or {}).get("labelSelectorPath") or ""
+    if labels and not labels.startswith("."):
+        yield invalid_value(f"{field}.scale.labelSelectorPath", labels, _SIMPLE_PATH)
 
 
 def _column_errors(columns: list[Json] | None, field: str) -> Iterator[FieldError]:
@@ -144,6 +167,8 @@ def _column_errors(columns: list[Json] | None, field: str) -> Iterator[FieldErro
             yield invalid_value(f"{place}.format", format_, why)
         if not column.get("jsonPath"):
             yield required(f"{place}.JSONPath")
+        elif not column["jsonPath"].startswith("."):
+            yield invalid_value(f"{place}.JSONPath", column["jsonPath"], _SIMPLE_PATH)
 
 
 def conversion_errors(spec: Json) -> Iterator[FieldError]:
@@ -160,9 +185,24 @@ def conversion_errors(spec: Json) -> Iterator[FieldError]:
         yield required(f"{field}.conversionReviewVersions")
 
 
-def last_errors(definition: Json) -> Iterator[FieldError]:
+def approval_errors(metadata: Json, group: str) -> Iterator[FieldError]:
+    """Errors of the annotation that a new definition in a group of Kubernetes needs."""
+    if not f".{group}".endswith((".k8s.io", ".kubernetes.io")):
+        return
+    annotation = "api-approved.kubernetes.io"
+    approval = (metadata.get("annotations") or {}).get(annotation) or ""
+    place, see = f"metadata.annotations[{annotation}]", "see https://github.com/kubernetes/"
+    needed = f'protected groups must have approval annotation "{annotation}"'
+    if not approval:
+        yield required(place, f"{needed}, {see}enhancements/pull/1111")
+    elif not approval.startswith("unapproved") and not all(urlsplit(approval)[:2]):
+        why = f'{needed} with either a URL or a reason starting with "unapproved"'
+        yield invalid_value(place, approval, f"{why}, {see}enhancements/pull/1111")
+
+
+def last_errors(definition: Json, stored: list[str] | None) -> Iterator[FieldError]:
     """Errors of the stored versions and of the deprecated way to preserve unknown fields."""
-    if not (definition.get("status") or {}).get("storedVersions"):
+    if not stored:
         yield invalid_value("status.storedVersions", None, "must have at least one stored version")
     if definition["spec"].get("preserveUnknownFields"):
         why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "

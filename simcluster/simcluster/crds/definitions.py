@@ -5,13 +5,15 @@ from typing import Any
 
 from simcluster.apiserver.errors import (
     FieldError,
+    forbidden_field,
     invalid_value,
     required,
     unsupported_value,
 )
 from simcluster.crds import definition_parts as parts
-from simcluster.crds.cel_rules import rule_errors
-from simcluster.crds.structure import structure_errors
+from simcluster.crds.definition_rules import rule_errors, rule_text_errors
+from simcluster.crds.selectable_paths import selectable_errors
+from simcluster.crds.structure import root_errors, structure_errors
 from simcluster.crds.version import CustomVersion
 from simcluster.kinds.resources import Resource
 
@@ -32,7 +34,7 @@ def set_definition_defaults(definition: Json) -> None:
         if not names.get("listKind"):
             names["listKind"] = f"{kind}List"
     spec.setdefault("conversion", {"strategy": "None"})
-    stored = [found.get("name") or "" for found in _versions(spec) if found.get("storage")]
+    stored = _storage_versions(spec)
     status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}
     definition.setdefault("status", {**status, "storedVersions": stored})
 
@@ -42,8 +44,13 @@ def _versions(spec: Json) -> list[Json]:
     return found
 
 
-def validate_definition(definition: Json) -> list[FieldError]:
-    """Errors of a definition: its name, names, scope and versions with their schemas."""
+def validate_definition(definition: Json, old: Json | None = None) -> list[FieldError]:
+    """Errors of a definition: its name, names, scope and versions with their schemas.
+
+    Args:
+        definition: the definition.
+        old: the definition before a change.
+    """
     spec = definition["spec"]
     names, group = spec["names"], spec.get("group") or ""
     errors: list[FieldError] = []
@@ -57,16 +64,29 @@ def validate_definition(definition: Json) -> list[FieldError]:
         scope = spec.get("scope")
         field = "spec.scope"
         errors.append(unsupported_value(field, scope, _SCOPES) if scope else required(field))
-    errors += _version_errors(_versions(spec))
+    versions = _versions(spec)
+    unchanged = _unchanged_versions(versions, old)
+    errors += _version_errors(versions, unchanged)
     errors += parts.count_errors(spec.get("versions"))
     errors += parts.names_errors(names)
-    schemas = [_schema_of(version) for version in _versions(spec)]
+    schemas = [_schema_of(version) for version in versions]
     if schemas and schemas[0] is not None and _are_same(schemas):
         # The internal version, which is validated, has the schema of all versions in one place.
-        errors += _schema_errors(schemas[0], "spec.validation.openAPIV3Schema", is_root=True)
-    errors += parts.part_errors(_versions(spec))
+        place, name = "spec.validation.openAPIV3Schema", versions[0].get("name")
+        errors += _root_errors(schemas[0], place, is_unchanged=name in unchanged)
+    errors += parts.part_errors(versions)
+    errors += selectable_errors(versions)
     errors += parts.conversion_errors(spec)
-    return errors + list(parts.last_errors(definition))
+    stored = _storage_versions(spec)
+    if old is None:
+        errors += parts.approval_errors(definition["metadata"], group)
+    else:
+        stored = (definition.get("status") or {}).get("storedVersions") or []
+    return errors + list(parts.last_errors(definition, stored))
+
+
+def _storage_versions(spec: Json) -> list[str]:
+    return [found.get("name") or "" for found in _versions(spec) if found.get("storage")]
 
 
 def _schema_of(version: Json) -> Json | None:
@@ -78,7 +98,24 @@ def _are_same(schemas: list[Json | None]) -> bool:
     return all(schema == schemas[0] for schema in schemas)
 
 
-def _version_errors(versions: list[Json]) -> Iterator[FieldError]:
+def _unchanged_versions(versions: list[Json], old: Json | None) -> set[str]:
+    """The names of the versions whose schemas are those before the change."""
+    before = {
+        found["name"]: _schema_of(found) for found in _versions((old or {}).get("spec") or {})
+    }
+    return {
+        version["name"]
+        for version in versions
+        if version.get("name") in before and before[version["name"]] == _schema_of(version)
+    }
+
+
+def _root_errors(schema: Json, field: str, *, is_unchanged: bool) -> list[FieldError]:
+    found = [*_schema_errors(schema, field, is_root=True), *root_errors(schema, field)]
+    return found or list(rule_errors(schema, field, is_unchanged=is_unchanged))
+
+
+def _version_errors(versions: list[Json], unchanged: set[str]) -> Iterator[FieldError]:
     schemas = [_schema_of(version) for version in versions]
     for index, schema in enumerate(schemas):
         if schema is None:
@@ -90,7 +127,7 @@ def _version_errors(versions: list[Json]) -> Iterator[FieldError]:
         schema = schemas[index]
         if schema is not None and not _are_same(schemas):
             place = f"{field}.schema.openAPIV3Schema"
-            yield from _schema_errors(schema, place, is_root=True)
+            yield from _root_errors(schema, place, is_unchanged=version["name"] in unchanged)
 
 
 def _schema_errors(schema: Json, field: str, *, is_root: bool = False) -> Iterator[FieldError]:
@@ -105,14 +142,16 @@ def _schema_errors(schema: Json, field: str, *, is_root: bool = False) -> Iterat
     elif is_root and schema["type"] != "object":
         yield invalid_value(f"{field}.type", schema["type"], "must be object at the root")
     yield from structure_errors(schema, field)
-    is_resource = is_root or bool(schema.get("x-kubernetes-embedded-resource"))
-    yield from rule_errors(schema, field, is_resource=is_resource)
+    yield from rule_text_errors(schema, field)
     for name, inner in (schema.get("properties") or {}).items():
         if not (is_root and name in {"apiVersion", "kind", "metadata"}):
             yield from _schema_errors(inner, f"{field}.properties[{name}]")
     items = schema.get("items")
     if isinstance(items, dict):
         yield from _schema_errors(items, f"{field}.items")
+    elif isinstance(items, list):
+        why = "items must be a schema object and not an array"
+        yield forbidden_field(f"{field}.items", why)
     elif schema.get("type") == "array":
         yield required(f"{field}.items", "must be specified")
     others = schema.get("additionalProperties")
@@ -122,7 +161,7 @@ def _schema_errors(schema: Json, field: str, *, is_root: bool = False) -> Iterat
 
 def validate_definition_update(new: Json, old: Json) -> list[FieldError]:
     """Errors of a changed definition; group, scope, plural and kind are immutable."""
-    errors = validate_definition(new)
+    errors = validate_definition(new, old)
     for keys in (("group",), ("scope",), ("names", "plural"), ("names", "kind")):
         before, after = old["spec"], new["spec"]
         for key in keys:

@@ -10,6 +10,7 @@ from simcluster.crds.schema import check, fill_defaults, prune
 from simcluster.crds.version import CustomVersion
 from simcluster.kinds.resources import Resource
 from simcluster.store.store import Store
+from simcluster.validation.metadata import validate_metadata, validate_metadata_update
 
 Json = dict[str, Any]
 
@@ -44,13 +45,18 @@ def rule_functions(resource: Resource, custom: CustomVersion) -> dict[str, Any]:
             why = "create not allowed while custom resource definition is terminating"
             raise forbidden(resource, obj["metadata"].get("name", ""), why)
 
+    def _metadata_errors(new: Json, old: Any) -> list[FieldError]:
+        if old is ABSENT:
+            return validate_metadata(resource, new["metadata"])
+        return validate_metadata_update(resource, new["metadata"], old["metadata"])
+
     def validate_update(new: Json, old: Any) -> list[FieldError]:
         found = check(new, schema, old=old)
         if custom.scale is not None:
             found += scale_errors(new, custom.scale)
         if custom.rules is None:
             return found
-        if any(error.reason in _BLOCKING for error in found):
+        if any(error.reason in _BLOCKING for error in (*found, *_metadata_errors(new, old))):
             return [*found, _NOT_CHECKED]
         before = old if old is ABSENT else {**old, **type_meta}
         return [*found, *broken_rules(custom.rules, {**new, **type_meta}, before)]

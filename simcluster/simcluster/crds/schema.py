@@ -132,7 +132,7 @@ def _check_fields(value: Json, schema: Json, path: str, old: Any) -> Iterator[Fi
         if inner is None and isinstance(others, dict):
             inner = others
         if inner is not None:
-            yield from check(item, inner, _below(path, key), old_entry(old, key, schema))
+            yield from check(item, inner, _below(path, key), old_entry(old, key))
 
 
 def _below(path: str, key: str) -> str:

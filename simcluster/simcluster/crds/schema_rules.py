@@ -9,12 +9,29 @@ from typing import Any, NamedTuple
 import msgspec
 
 from simcluster.crds.cel_values import declarations_of
-from stowage.cel import CelCompileError, Expression, compile_expression
-from stowage.cel.signatures.types import BOOL, STRING
+from simcluster.crds.rule_sizes import declared_size
+from stowage.cel import CelCompileError, Declarations, Expression, compile_expression
+from stowage.cel.checking.checker import check
+from stowage.cel.estimation import worst_expression_cost
+from stowage.cel.signatures.types import BOOL, STRING, Type
+from stowage.cel.syntax.parser import parse
 
 Json = dict[str, Any]
 
 RULES_FIELD = "x-kubernetes-validations"
+
+
+class RuleError(CelCompileError):
+    """A rule that is not valid.
+
+    Args:
+        part: ``rule`` or ``messageExpression``.
+        why: what is wrong.
+    """
+
+    def __init__(self, part: str, why: str) -> None:
+        super().__init__(why)
+        self.part = part
 
 
 class Rule(NamedTuple):
@@ -70,15 +87,47 @@ def compiled_rule(schema: bytes, is_resource: bool, spec: bytes) -> Rule:
     """Compile a rule; a definition's update compiles the same ones again.
 
     Raises:
-        CelCompileError: it is not valid.
+        RuleError: it is not valid.
     """
     rule: Json = msgspec.json.decode(spec)
-    declared = declarations_of(
+    declared = _declarations(schema, is_resource, rule)
+    expression = _compiled("rule", rule["rule"], declared, BOOL)
+    text = rule.get("messageExpression")
+    message = _compiled("messageExpression", text, declared, STRING) if text else None
+    return Rule(rule, expression, message)
+
+
+def _declarations(schema: bytes, is_resource: bool, rule: Json) -> Declarations:
+    return declarations_of(
         msgspec.json.decode(schema),
         is_resource=is_resource,
         has_optional_old=bool(rule.get("optionalOldSelf")),
     )
-    expression = compile_expression(rule["rule"], declared, BOOL)
+
+
+def _compiled(part: str, text: str, declared: Declarations, result: Type) -> Expression:
+    try:
+        expression = compile_expression(text, declared, result)
+        if check(parse(text), text, declared) != result:
+            raise CelCompileError(f"must evaluate to a {result}")
+    except CelCompileError as error:
+        why = str(error)
+        if part == "messageExpression":
+            why = f"{part} {why}"
+        elif why.startswith("must evaluate"):
+            why = f"cel expression {why}"
+        raise RuleError(part, why) from error
+    return expression
+
+
+@lru_cache(maxsize=1024)
+def rule_costs(schema: bytes, is_resource: bool, spec: bytes) -> tuple[int, int]:
+    """The greatest costs of a valid rule and of its ``messageExpression``, for one value."""
+    rule: Json = msgspec.json.decode(spec)
+    declared = _declarations(schema, is_resource, rule)
+    size = declared_size(msgspec.json.decode(schema), is_resource=is_resource)
+    if size is None:
+        return 0, 0
     text = rule.get("messageExpression")
-    message = compile_expression(text, declared, STRING) if text else None
-    return Rule(rule, expression, message)
+    message_cost = worst_expression_cost(text, declared, size.at) if text else 0
+    return worst_expression_cost(rule["rule"], declared, size.at), message_cost

@@ -1,12 +1,11 @@
 """Validation of single values by a structural schema: type, format and limits."""
 
-import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from simcluster.apiserver.errors import FieldError, invalid_value, too_long, unsupported_value
 from simcluster.clock import parse_timestamp
+from simcluster.crds.patterns import PatternError, compiled_pattern
 
 Json = dict[str, Any]
 
@@ -62,11 +61,11 @@ def _wrong_format(value: Any, format_: str | None, path: str) -> FieldError | No
     return None
 
 
-@lru_cache(maxsize=1024)
-def _pattern(text: str) -> re.Pattern[str] | None:
+def _pattern(text: str) -> Any:
+    """The compiled pattern; ``None`` for one, from a dump, that is not valid."""
     try:
-        return re.compile(text)
-    except re.error:
+        return compiled_pattern(text)
+    except PatternError:
         return None
 
 

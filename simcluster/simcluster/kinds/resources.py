@@ -140,6 +140,8 @@ REPLICATION_CONTROLLERS = _NAMED["replicationcontrollers"]
 PERSISTENT_VOLUMES = _NAMED["persistentvolumes"]
 PERSISTENT_VOLUME_CLAIMS = _NAMED["persistentvolumeclaims"]
 EVENTS = _NAMED["events"]
+SCALES = Resource("autoscaling", "v1", "Scale", "scales")
+"""What scale subresources answer; not served by itself."""
 EVENTS_V1 = _NAMED["events.events.k8s.io"]
 DEPLOYMENTS = _NAMED["deployments.apps"]
 REPLICA_SETS = _NAMED["replicasets.apps"]

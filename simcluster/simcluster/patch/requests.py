@@ -12,14 +12,16 @@ from simcluster.apiserver.bodies import (
     check_custom_type,
     conform_to,
     drop_custom_nulls,
+    drop_duplicate_owners,
     duplicate_fields,
     type_of,
     yaml_error,
 )
 from simcluster.apiserver.event_conversion import to_core, to_events_v1
 from simcluster.apiserver.json_text import JsonError, load_json
-from simcluster.apiserver.yaml_text import duplicate_keys, load_yaml
-from simcluster.kinds.resources import EVENTS_V1, Resource
+from simcluster.apiserver.yaml_text import duplicate_keys, load_first_yaml
+from simcluster.kinds.resources import EVENTS_V1, SCALES, Resource
+from simcluster.kinds.subresources.scale import part_of_scale, scale_of, set_scale
 from simcluster.kinds.warnings import warnings_on_create, warnings_on_update
 from simcluster.patch.apply import Writer, apply
 from simcluster.patch.apply.field_sets import MissingKeyError
@@ -143,6 +145,7 @@ def patch_object(
         why = f"strict decoding error: {', '.join(warnings)}"
         raise _invalid_patch(request, after, why)
     _check_identity(resource, fresh)
+    warnings += drop_duplicate_owners(fresh)
     stored_shape = to_core(fresh) if resource is EVENTS_V1 else fresh
     stored = _store(registry, resource, current, stored_shape, request)
     return Patched(stored, warnings + warnings_on_update(resource, stored.obj, current.obj))
@@ -288,9 +291,29 @@ def apply_object(
         kept = request._replace(options=options)
         stored = _store(registry, resource, current, stored_shape, kept)
         return Patched(stored, duplicates + warnings_on_update(resource, stored.obj, current.obj))
+    stored_shape["metadata"].pop("resourceVersion", None)
     stored = registry.create(resource, address[0], stored_shape, options)
     told = duplicates + warnings_on_create(resource, stored.obj)
     return Patched(stored, told, is_created=True)
+
+
+def apply_scale(
+    registry: Registry, resource: Resource, current: Stored, request: PatchRequest
+) -> Stored:
+    """Apply a ``Scale`` to a workload, or to a custom resource with a scale subresource.
+
+    Raises:
+        ApiError: 400; 409, other managers own the replicas; 422 or 500.
+    """
+    scale = _configuration(SCALES, request)
+    scale["metadata"].setdefault("name", current.name)
+    registry.check_address(resource, current.namespace, current.name, scale)
+    part, struct = part_of_scale(resource, scale), apply_type_of(resource)
+    applied = apply(current.whole, part, struct, request.writer(), force=request.force)
+    if not part:
+        scale = scale_of(resource, current)
+    options = request.options._replace(recorder=lambda _new, _old, _owners: applied.managed_fields)
+    return set_scale(registry, resource, current, scale, options)
 
 
 def _duplicate_keys(request: PatchRequest, config: Json) -> tuple[str, ...]:
@@ -312,10 +335,11 @@ def _duplicate_keys(request: PatchRequest, config: Json) -> tuple[str, ...]:
 
 def _configuration(resource: Resource, request: PatchRequest) -> Json:
     try:
-        config = load_yaml(request.body)
+        config = load_first_yaml(request.body)
     except yaml.YAMLError as error:
         why = f"error converting YAML to JSON: {yaml_error(error)}"
         raise errors.bad_request(f"error decoding YAML: {why}") from error
+    config = {} if config is None else config
     if not isinstance(config, dict):
         word = json_word(config)
         raise errors.bad_request(

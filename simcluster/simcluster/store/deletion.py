@@ -89,9 +89,9 @@ def parse_delete_options(options: Json) -> DeleteOptions:
         ApiError: 422, a value is unknown or contradicts another one.
     """
     preconditions = options.get("preconditions") or {}
-    policy, orphan = options.get("propagationPolicy") or "", options.get("orphanDependents")
-    dry_run = options.get("dryRun") or []
-    _check_options(policy, orphan, dry_run)
+    asked, orphan = options.get("propagationPolicy"), options.get("orphanDependents")
+    policy, dry_run = asked or "", options.get("dryRun") or []
+    _check_options(asked, orphan, dry_run)
     if not policy and orphan is not None:
         policy = "Orphan" if orphan else "Background"
     return DeleteOptions(
@@ -107,12 +107,12 @@ def parse_delete_options(options: Json) -> DeleteOptions:
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
-def _check_options(policy: str, orphan_dependents: bool | None, dry_run: list[str]) -> None:
+def _check_options(policy: str | None, orphan_dependents: bool | None, dry_run: list[str]) -> None:
     found = []
-    if policy and orphan_dependents is not None:
+    if policy is not None and orphan_dependents is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
         found.append(invalid_value("propagationPolicy", policy, detail))
-    if policy and policy not in _POLICIES:
+    if policy is not None and policy not in _POLICIES:
         found.append(unsupported_value("propagationPolicy", policy, (*_POLICIES, "nil")))
     if any(word != "All" for word in dry_run):
         found.append(unsupported_value("dryRun", dry_run, ("All",)))
@@ -142,7 +142,7 @@ def plan_deletion(
     if not finalizers:
         return DeletionPlan(None, removes=True)
     if current.obj["metadata"].get("deletionTimestamp"):
-        return DeletionPlan(None, removes=False)
+        return DeletionPlan(_with_finalizers(current.obj, finalizers), removes=False)
     return DeletionPlan(_marked(current.obj, clock.now(), 0, finalizers), removes=False)
 
 
@@ -178,6 +178,14 @@ def _finalizers(resource: Resource, obj: Json, options: DeleteOptions) -> list[s
     return kept
 
 
+def _with_finalizers(obj: Json, finalizers: list[str]) -> Json | None:
+    """The object with other finalizers; ``None`` if it has these, or is to go without any."""
+    metadata = obj["metadata"]
+    if not finalizers or finalizers == metadata.get("finalizers"):
+        return None
+    return {**obj, "metadata": {**metadata, "finalizers": finalizers}}
+
+
 def _plan_graceful(
     current: Stored, options: DeleteOptions, finalizers: list[str], clock: Clock
 ) -> DeletionPlan:
@@ -189,7 +197,7 @@ def _plan_graceful(
         return DeletionPlan(marked, removes=not grace and not finalizers)
     pending = metadata.get("deletionGracePeriodSeconds") or 0
     if not pending:
-        return DeletionPlan(None, removes=not finalizers)
+        return DeletionPlan(_with_finalizers(current.obj, finalizers), removes=not finalizers)
     asked = options.grace_period_s
     if asked is None or asked >= pending:
         return DeletionPlan(None, removes=False)

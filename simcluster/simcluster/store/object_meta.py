@@ -30,7 +30,6 @@ _KEPT_ON_UPDATE = (
     "generation",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
-    "generateName",
     "resourceVersion",
 )
 

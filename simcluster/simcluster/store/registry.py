@@ -27,6 +27,7 @@ from simcluster.kinds.subresources.resize import resize_errors, resized
 from simcluster.patch.apply import Recorder
 from simcluster.store.deletion import DeleteOptions, plan_deletion
 from simcluster.store.etcd_keys import other_uid
+from simcluster.store.go_numbers import numbers_in_go
 from simcluster.store.managed_fields import ManagedFields
 from simcluster.store.object_meta import (
     carry_over,
@@ -148,6 +149,8 @@ class Registry:
             # A posted status is dropped; the defaults fill a fresh one.
             obj.pop("status", None)
             self._set_defaults(resource, obj)
+        if resource.custom is not None:
+            obj = numbers_in_go(obj)
         if options.dry_run:
             return Stored(obj, 0, managed_fields=managed_fields)
         apply_charges(self.store, charges)
@@ -235,10 +238,6 @@ class Registry:
         uid, actual = metadata.get("uid"), current.obj["metadata"]["uid"]
         if uid and uid != actual:
             raise errors.conflict(resource, name, other_uid(resource, current, uid))
-        if metadata.get("resourceVersion") in {None, "", "0"} and not resource.unconditional_update:
-            field, detail = "metadata.resourceVersion", "must be specified for an update"
-            error = errors.invalid_value(field, 0, detail)
-            raise errors.invalid(resource.group, resource.plural, name, [error])
         return self.replace(resource, current, obj, options), False
 
     def replacement(self, subresource: str) -> Replace:
@@ -338,6 +337,8 @@ class Registry:
         """Store a changed object unless it has errors; it goes if its last finalizer went."""
         _refuse(resource, current.name, found)
         charges = charges_of_change(self.store, resource, obj, current.obj)
+        if resource.custom is not None:
+            obj = numbers_in_go(obj)
         _count_generation(resource, obj, current.obj)
         managed_fields = options.managed_fields(obj, current.obj, managed_fields)
         if options.dry_run:
@@ -406,6 +407,10 @@ def _refuse(resource: Resource, name: str, found: list[errors.FieldError]) -> No
 
 def _check_revision(resource: Resource, current: Stored, obj: Json) -> None:
     asked = obj["metadata"].get("resourceVersion")
+    if asked in {None, "", "0"} and not resource.unconditional_update:
+        field, detail = "metadata.resourceVersion", "must be specified for an update"
+        error = errors.invalid_value(field, 0, detail)
+        raise errors.invalid(resource.group, resource.plural, current.name, [error])
     if asked and not (asked.isascii() and asked.isdigit()):
         raise errors.internal(f'strconv.ParseUint: parsing "{asked}": invalid syntax')
     if asked and asked not in {"0", str(current.revision)}:

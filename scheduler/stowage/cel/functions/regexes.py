@@ -36,6 +36,16 @@ _MAX_BYTES = 4
 """Of a character in UTF-8."""
 _TOO_LARGE = "pattern too large"
 """What RE2 says."""
+_GO_WORDS = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "bad repetition operator": "invalid nested repetition operator",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+}
+"""What RE2 says, in Go's words."""
 _ANY_BYTE = re.compile(r"(?:[^\\]|\\[^C])*?\\C")
 
 
@@ -51,7 +61,15 @@ def compiled_regex(pattern: str) -> Any:
     try:
         return re2.compile(pattern, options=_OPTIONS)
     except re2.error as error:
-        raise CelRuntimeError(f"error parsing regexp: {error}") from None
+        raise CelRuntimeError(f"error parsing regexp: {_in_go_words(error)}") from None
+
+
+def _in_go_words(error: re2.error) -> str:
+    what, _, where = error.args[0].decode(errors="replace").partition(": ")
+    if what == "trailing \\":
+        return "trailing backslash at end of expression: ``"
+    shown = f": `{where}`" if where else ""
+    return f"{_GO_WORDS.get(what, what)}{shown}"
 
 
 class ConstantPatterns:

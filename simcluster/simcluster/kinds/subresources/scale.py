@@ -3,7 +3,8 @@
 from typing import Any
 
 from simcluster.apiserver import errors
-from simcluster.kinds.resources import REPLICATION_CONTROLLERS, Resource
+from simcluster.kinds.resources import REPLICATION_CONTROLLERS, SCALES, Resource
+from simcluster.store.etcd_keys import other_uid
 from simcluster.store.json_path import compile_path
 from simcluster.store.registry import Registry, WriteOptions, editable
 from simcluster.store.selectors import selector_text
@@ -27,8 +28,8 @@ def scale_of(resource: Resource, stored: Stored) -> Json:
     if selector:
         status["selector"] = selector
     return {
-        "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
+        "kind": SCALES.kind,
+        "apiVersion": SCALES.api_version,
         "metadata": {key: metadata[key] for key in kept if key in metadata},
         "spec": {"replicas": replicas},
         "status": status,
@@ -56,7 +57,8 @@ def set_scale(
     """Set ``spec.replicas`` from a ``Scale``.
 
     Raises:
-        ApiError: 409, the scale names another revision; 422, the count is negative or no number.
+        ApiError: 409, the scale names another revision or uid; 422, the count is negative or no
+            number.
     """
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     # Of a custom resource, the object is validated.
@@ -65,16 +67,32 @@ def set_scale(
             "spec.replicas", replicas, "must be greater than or equal to 0"
         )
         raise errors.invalid("autoscaling", "Scale", current.name, [error])
-    asked = (scale.get("metadata") or {}).get("resourceVersion")
+    metadata = scale.get("metadata") or {}
+    asked, uid = metadata.get("resourceVersion"), metadata.get("uid")
+    if uid and uid != current.uid:
+        raise errors.conflict(resource, current.name, other_uid(resource, current, uid))
     if asked and asked != str(current.revision):
         raise errors.conflict(resource, current.name)
     obj = editable(current)
-    path = "spec.replicas"
-    if resource.custom and resource.custom.scale:
-        path = resource.custom.scale["specReplicasPath"].lstrip(".")
-    *parents, last = path.split(".")
+    *parents, last = _replicas_path(resource)
     holder = obj
     for key in parents:
         holder = holder.setdefault(key, {})
     holder[last] = replicas
     return registry.replace(resource, current, obj, options)
+
+
+def _replicas_path(resource: Resource) -> list[str]:
+    custom = resource.custom
+    path = custom.scale["specReplicasPath"] if custom and custom.scale else ".spec.replicas"
+    return path.lstrip(".").split(".")
+
+
+def part_of_scale(resource: Resource, scale: Json) -> Json:
+    """The part of a workload that a ``Scale`` sets; empty if it names no replicas."""
+    replicas = (scale.get("spec") or {}).get("replicas")
+    *parents, last = _replicas_path(resource)
+    part: Json = {last: replicas}
+    for key in reversed(parents):
+        part = {key: part}
+    return {} if replicas is None else part

@@ -178,12 +178,22 @@ def record_update(
     )
     if not changed and not removed:
         return managed_fields
+    if writer.subresource == "scale" and not _have_owners(changed, managed_fields):
+        return managed_fields
     shares, sources = _shares_after(
         managed_fields.shares, frozenset(changed), frozenset(removed), writer._replace(now="")
     )
     times = managed_fields.times
     return managed_fields_since(
         shares, tuple([writer.now if source < 0 else times[source] for source in sources])
+    )
+
+
+def _have_owners(fields: FieldSet, managed_fields: ManagedFields) -> bool:
+    """Whether a manager owns some of the fields; otherwise no writer of a scale becomes one."""
+    return any(
+        fields & from_fields_v1(msgspec.json.decode(share.fields))
+        for share in managed_fields.shares
     )
 
 

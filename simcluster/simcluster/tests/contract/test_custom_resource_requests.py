@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simcluster.tests.contract.requests import apply
+from simcluster.tests.contract.requests import apply, causes
 from simcluster.tests.contract.test_custom_resources import define, definition, version
 from simcluster.tests.support.api_client import MERGE, ApiClient
 
@@ -15,6 +15,10 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GADGETS = "/apis/tools.example.com/v1/namespaces/default/gadgets"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+UNKNOWN_FORMAT = (
+    "the body of the request was in an unknown format - accepted media types include: "
+    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+)
 NOT_CHECKED = (
     "Invalid value: null: some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation"
@@ -118,7 +122,7 @@ async def test_the_items_of_an_empty_list_of_metadata_are_null(gadgets: ApiClien
             ' is not supported on resources of kind "gadgets.tools.example.com"',
         ),
         ("PUT", GADGETS, 400, "name must be provided"),
-        ("PATCH", GADGETS, 400, "name must be provided"),
+        ("PATCH", GADGETS, 415, UNKNOWN_FORMAT),
     ],
 )
 async def test_unsupported_verbs_are_refused_by_name(
@@ -218,7 +222,7 @@ async def test_a_body_must_name_its_kind(gadgets: ApiClient) -> None:
         (
             {"apiVersion": "v7"},
             (
-                'Gadget.tools.example.com "a" is invalid: apiVersion: Invalid value: "v7": must be '
+                'Gadget "a" is invalid: apiVersion: Invalid value: "v7": must be '
                 "tools.example.com/v1"
             ),
         ),
@@ -415,3 +419,71 @@ async def test_a_list_of_metadata_is_no_answer_to_a_get(gadgets: ApiClient) -> N
     await gadgets.create(GADGETS, gadget())
     reply = await gadgets.get(f"{GADGETS}/a", METADATA_LIST)
     assert (reply.status, reply.body["message"]) == (500, "content is not a list")
+
+
+@pytest.mark.parametrize("revision", [None, "", "0"])
+async def test_every_update_must_name_the_revision_it_changes(
+    gadgets: ApiClient, revision: str | None
+) -> None:
+    await gadgets.create(GADGETS, gadget())
+    body = gadget()
+    if revision is not None:
+        body["metadata"]["resourceVersion"] = revision
+    replies = [
+        await gadgets.put(f"{GADGETS}/a", body),
+        await gadgets.put(f"{GADGETS}/a/status", body),
+        await gadgets.patch(f"{GADGETS}/a", {"metadata": {"resourceVersion": revision}}, MERGE),
+    ]
+    for reply in replies:
+        assert (reply.status, reply.body["message"]) == (
+            422,
+            (
+                'gadgets.tools.example.com "a" is invalid: metadata.resourceVersion: Invalid '
+                "value: 0: must be specified for an update"
+            ),
+        )
+
+
+async def test_rules_are_not_checked_for_an_object_without_a_name(gadgets: ApiClient) -> None:
+    body = gadget()
+    del body["metadata"]["name"]
+    assert causes(await gadgets.post(GADGETS, body)) == [
+        (
+            "FieldValueRequired",
+            "metadata.name",
+            "Required value: name or generateName is required",
+        ),
+        ("FieldValueInvalid", "<nil>", NOT_CHECKED),
+    ]
+
+
+async def test_whole_numbers_are_written_without_a_point(http: ApiClient) -> None:
+    spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    await define(
+        http, definition("Float", "tools.example.com", version("v1", storage=True, schema=schema))
+    )
+    text = (
+        '{"apiVersion":"tools.example.com/v1","kind":"Float","metadata":{"name":"a"},"spec":'
+        '{"a":1.0,"b":[2e3,0.5],"c":99999999999999999999,"d":18446744073709551615,"e":1e21}}'
+    )
+    path = GADGETS.replace("gadgets", "floats")
+    expected = (
+        '"spec":{"a":1,"b":[2000,0.5],"c":100000000000000000000,"d":18446744073709552000,"e":1e21}'
+    )
+    created = await http.post(path, text.encode())
+    assert expected in created.text.replace("1e+21", "1e21")
+    await http.delete(path)
+    await http.delete(f"{DEFINITIONS}/floats.tools.example.com")
+
+
+async def test_unknown_fields_of_a_patch_are_listed_in_order(gadgets: ApiClient) -> None:
+    await gadgets.create(GADGETS, gadget())
+    patch = {"spec": {"zz": 1}, "bogus": 2}
+    reply = await gadgets.patch(f"{GADGETS}/a?fieldValidation=Warn", patch, MERGE)
+    assert reply.warnings == ['unknown field "bogus"', 'unknown field "spec.zz"']
+
+
+async def test_a_patch_of_a_collection_lacks_a_name(gadgets: ApiClient) -> None:
+    reply = await gadgets.patch(GADGETS, gadget(), MERGE)
+    assert (reply.status, reply.body["message"]) == (400, "name must be provided")

@@ -37,7 +37,8 @@ PROPERTIES: Json = {
     "mode": ruled(TEXT, rule("self == oldSelf", message="mode is fixed")),
     "color": ruled(TEXT, rule("self in ['red', 'blue']")),
     "ratio": ruled(
-        {"type": "number"}, rule("self <= 0.5", messageExpression="'got ' + string(self)")
+        {"type": "number"},
+        rule("self <= 0.5", messageExpression="self > 9.0 ? 'far too much' : 'too much'"),
     ),
     "since": ruled({**TEXT, "format": "date-time"}, rule("self.getFullYear() > 2000")),
     "wait": ruled({**TEXT, "format": "duration"}, rule("self < duration('1m')")),
@@ -67,7 +68,7 @@ SPEC = ruled(
         reason="FieldValueForbidden",
     ),
     rule(NAME_RULE),
-    rule("!has(self.limit) || self.limit == null || self.limit > 0", message="limit"),
+    rule("!has(self.limit) || dyn(self.limit) == null || self.limit > 0", message="limit"),
     rule("!has(self.any) || type(self.any) == int || self.any.endsWith('%')", message="any"),
 )
 SCHEMA = ruled(
@@ -122,7 +123,7 @@ async def gauges(http: ApiClient) -> ApiClient:
                 "Invalid value: \"green\": failed rule: self in ['red', 'blue']",
             ),
         ),
-        ({"ratio": 1}, (INVALID, "spec.ratio", "Invalid value: 1: got 1")),
+        ({"ratio": 1}, (INVALID, "spec.ratio", "Invalid value: 1: too much")),
         (
             {"since": "1999-01-02T03:04:05Z"},
             (
@@ -255,14 +256,25 @@ async def test_values_that_do_not_change_may_break_a_schema_that_became_stricter
     [
         ("self.nosuch > 1", "compilation failed: ERROR: <input>:1:5: undefined field 'nosuch'"),
         ("self.min +", "compilation failed: ERROR: <input>:1:11: Syntax error"),
-        ("self.min", "must evaluate to a bool"),
+        ("self.min", "cel expression must evaluate to a bool"),
+        ("dyn(true)", "cel expression must evaluate to a bool"),
+        ("self.kept == 1", "compilation failed: ERROR: <input>:1:5: undefined field 'kept'"),
+        ("self.open.a == 1", "compilation failed: ERROR: <input>:1:10: undefined field 'a'"),
+        ("self.none == null", "found no matching overload for '_==_' applied to '(int, null)'"),
+        ("'a'.includes('a')", "undeclared reference to 'includes'"),
         ("self.min == 'a'", "compilation failed: ERROR: <input>:1:10: found no matching overload"),
     ],
 )
 async def test_a_rule_that_does_not_compile_is_refused_with_its_definition(
     http: ApiClient, text: str, why: str
 ) -> None:
-    spec = ruled({"type": "object", "properties": {"min": NUMBER}}, rule(text))
+    properties = {
+        "min": NUMBER,
+        "none": {**NUMBER, "nullable": True},
+        "kept": {"x-kubernetes-preserve-unknown-fields": True},
+        "open": {"type": "object", "additionalProperties": True},
+    }
+    spec = ruled({"type": "object", "properties": properties}, rule(text))
     root = {"type": "object", "properties": {"spec": spec}}
     refused = definition(
         "Rejected", "rules.example.com", *gauge_definition(root)["spec"]["versions"]
@@ -272,3 +284,141 @@ async def test_a_rule_that_does_not_compile_is_refused_with_its_definition(
     assert (reason, field) == (INVALID, place)
     assert why in message
     assert '"Rule":' in message
+
+
+PLACE = "spec.validation.openAPIV3Schema.properties[spec]"
+RULE = "x-kubernetes-validations[0]"
+FORBIDDEN = "FieldValueForbidden"
+ADVICE = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
+    "maps, and strings are declared)"
+)
+TOTAL = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+CONTRIBUTED = (
+    "Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 "
+    "schema"
+)
+
+
+def exceeds(what: str, factor: str) -> str:
+    return f"Forbidden: {what} exceeds budget by factor of {factor} {ADVICE}"
+
+
+def rejected(spec: Json) -> Json:
+    """A definition that is not stored, whatever the answer."""
+    root = {"type": "object", "properties": {"spec": spec}}
+    versions = gauge_definition(root)["spec"]["versions"]
+    return definition("Rejected", "rules.example.com", *versions)
+
+
+def of(item: Json, limit: int | None = None) -> Json:
+    """A list."""
+    return {"type": "array", "items": item} | ({} if limit is None else {"maxItems": limit})
+
+
+def texts(limit: int) -> Json:
+    return {**TEXT, "maxLength": limit}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (ruled(of(TEXT), rule("self.all(x, x == 'a')")), []),
+        (of(ruled(texts(50), rule("self.size() < 5")), 10), []),
+        (
+            of(ruled(texts(50), rule("self.contains('abcdefghijkl')"))),
+            [(FORBIDDEN, f"items.{RULE}.rule", exceeds("estimated rule cost", "4.3x"))],
+        ),
+        (of(ruled(texts(50), rule("self.contains('abcdefghijkl')")), 10_000), []),
+        (
+            ruled(of(texts(10)), rule("self.all(x, self.exists_one(y, x == y))")),
+            [
+                (FORBIDDEN, f"{RULE}.rule", exceeds("estimated rule cost", "more than 100x")),
+                (FORBIDDEN, f"{RULE}.rule", CONTRIBUTED),
+                (FORBIDDEN, "", exceeds(TOTAL, "more than 100x")),
+            ],
+        ),
+        (ruled(of(texts(10), 100), rule("self.all(x, self.exists_one(y, x == y))")), []),
+        (
+            ruled(TEXT, rule("self.size() < 4", messageExpression="self + self + self")),
+            [],
+        ),
+        (
+            ruled({"type": "number"}, rule("self < 1.0", messageExpression="'a' + string(self)")),
+            [
+                (
+                    FORBIDDEN,
+                    f"{RULE}.messageExpression",
+                    exceeds("estimated messageExpression cost", "more than 100x"),
+                ),
+                (FORBIDDEN, f"{RULE}.messageExpression", CONTRIBUTED),
+                (FORBIDDEN, "", exceeds(TOTAL, "more than 100x")),
+            ],
+        ),
+    ],
+)
+async def test_a_rule_whose_estimated_cost_is_too_high_is_refused(
+    http: ApiClient, spec: Json, expected: list[tuple[str, str, str]]
+) -> None:
+    reply = await http.post(f"{DEFINITIONS}?dryRun=All", rejected(spec))
+    assert reply.status == (422 if expected else 201), reply.text
+    root = PLACE.removesuffix(".properties[spec]")
+    assert (causes(reply) if expected else []) == [
+        (reason, f"{PLACE}.{field}" if field else root, message)
+        for reason, field, message in expected
+    ]
+
+
+@pytest.mark.parametrize(
+    ("broken", "field", "message"),
+    [
+        ({"rule": " "}, "rule", "Required value: rule is not specified"),
+        ({"message": " "}, "message", 'Invalid value: " ": must be non-empty if specified'),
+        (
+            {"rule": "self.x\n== 'a'"},
+            "message",
+            "Required value: message must be specified if rule contains line breaks",
+        ),
+        (
+            {"messageExpression": " "},
+            "messageExpression",
+            "Required value: messageExpression must be non-empty if specified",
+        ),
+        (
+            {"messageExpression": "1"},
+            "messageExpression",
+            (
+                'Invalid value: {"Rule":"self.x == \'a\'","Message":"","MessageExpression":"1",'
+                '"Reason":null,"FieldPath":"","OptionalOldSelf":null}: '
+                "messageExpression must evaluate to a string"
+            ),
+        ),
+        ({"fieldPath": ".y"}, "fieldPath", 'Invalid value: ".y": must be a valid path'),
+        (
+            {"optionalOldSelf": True},
+            "optionalOldSelf",
+            "Invalid value: true: may not be set if oldSelf is not used in rule",
+        ),
+    ],
+)
+async def test_a_rule_with_a_wrong_field_is_refused(
+    http: ApiClient, broken: Json, field: str, message: str
+) -> None:
+    schema = {"type": "object", "properties": {"x": TEXT}}
+    body = rejected(ruled(schema, {"rule": "self.x == 'a'", **broken}))
+    [(_, place, found)] = causes(await http.post(f"{DEFINITIONS}?dryRun=All", body))
+    assert (place, found) == (f"{PLACE}.{RULE}.{field}", message)
+
+
+@pytest.mark.parametrize("list_type", ["set", "atomic"])
+async def test_a_rule_may_not_compare_items_that_have_no_identity(
+    http: ApiClient, list_type: str
+) -> None:
+    items = ruled(texts(5), rule("self == oldSelf"))
+    spec = {**of(items), "x-kubernetes-list-type": list_type}
+    [(_, place, found)] = causes(await http.post(f"{DEFINITIONS}?dryRun=All", rejected(spec)))
+    why = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {PLACE}"
+    assert (place, found) == (
+        f"{PLACE}.items.{RULE}.rule",
+        f'Invalid value: "self == oldSelf": {why}',
+    )

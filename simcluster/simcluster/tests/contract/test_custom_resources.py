@@ -104,7 +104,8 @@ WIDGET = definition(
     ),
     version("v1beta1", deprecated=True),
 )
-WIDGET["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".spec.color"}]
+for served in WIDGET["spec"]["versions"]:
+    served["selectableFields"] = [{"jsonPath": ".spec.color"}]
 WIDGET["spec"]["names"] |= {"shortNames": ["wd"], "categories": ["all"]}
 
 

@@ -210,3 +210,32 @@ async def test_a_dry_run_that_leaves_the_object_shows_it(api: ApiClient) -> None
     orphaning = await api.delete(f"{path}&propagationPolicy=Orphan")
     assert orphaning.body["metadata"]["finalizers"] == ["orphan"]
     assert (await api.delete(path)).body["status"] == "Success"
+
+
+async def test_an_empty_propagation_policy_is_refused(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    reply = await api.delete(f"{sent.CONFIG_MAPS}/a", {"propagationPolicy": ""})
+    assert (reply.status, reply.body["message"]) == (
+        422,
+        (
+            'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "": '
+            'supported values: "Foreground", "Background", "Orphan", "nil"'
+        ),
+    )
+
+
+async def test_a_later_deletion_can_change_the_propagation_policy(api: ApiClient) -> None:
+    body = config_map()
+    body["metadata"]["finalizers"] = ["example.com/f"]
+    await api.create(sent.CONFIG_MAPS, body)
+    path = f"{sent.CONFIG_MAPS}/a"
+    await api.delete(path)
+    for policy, finalizers in (
+        ("Orphan", ["example.com/f", "orphan"]),
+        ("Foreground", ["example.com/f", "foregroundDeletion"]),
+        ("Background", ["example.com/f"]),
+    ):
+        await api.delete(f"{path}?propagationPolicy={policy}")
+        assert (await api.get(path)).body["metadata"]["finalizers"] == finalizers
+    await api.patch(path, {"metadata": {"finalizers": None}}, MERGE)
+    assert (await api.get(path)).status == 404

@@ -387,3 +387,48 @@ async def test_texts_that_look_like_other_types_are_in_double_quotes_in_yaml(
     assert 'float: "1e3"\n' in text
     assert f"long: {data['long']}\n" in text
     assert "lines: |\n    a\n    b\n" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("x", 'invalid duration "x"'),
+        ("5", 'missing unit in duration "5"'),
+        ("5d", 'unknown unit "d" in duration "5d"'),
+        ("1h5", 'missing unit in duration "1h5"'),
+        ("", ""),
+        ("0", ""),
+        ("-1.5s", ""),
+        ("1h2m.5s", ""),
+    ],
+)
+async def test_a_timeout_is_a_duration(http: ApiClient, given: str, why: str) -> None:
+    reply = await http.get(f"{CONFIG_MAPS}?timeout={given}")
+    assert reply.status == (400 if why else 200)
+    if why:
+        prefix = "invalid timeout specified in the request URL - time: "
+        assert reply.body["message"] == prefix + why
+
+
+async def test_the_timeout_of_a_watch_is_not_read(http: ApiClient) -> None:
+    async with http.watch(CONFIG_MAPS, "timeoutSeconds=1&timeout=x") as watch:
+        assert "ERROR" not in [event["type"] for event in await watch.rest()]
+
+
+async def test_a_method_that_http_does_not_know_is_not_allowed(http: ApiClient) -> None:
+    reply = await http.request("BREW", CONFIG_MAPS)
+    is_status(reply, 405, "MethodNotAllowed", NOT_ALLOWED)
+    assert "Audit-Id" in reply.headers
+
+
+async def test_only_the_first_document_of_a_yaml_body_is_read(http: ApiClient) -> None:
+    text = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: first}\n---\n{wrong: ["
+    reply = await http.request(
+        "POST", f"{CONFIG_MAPS}?dryRun=All", text.encode(), "application/yaml"
+    )
+    assert (reply.status, reply.body["metadata"]["name"]) == (201, "first")
+
+
+async def test_a_compact_answer_ends_its_line(http: ApiClient) -> None:
+    for path in ("/api/v1/namespaces/default", "/api/v1/namespaces", "/api/v1/nodes/nope"):
+        assert (await http.get(path)).text.endswith("}\n")

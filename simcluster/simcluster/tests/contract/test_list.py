@@ -245,3 +245,14 @@ async def test_a_large_list_is_complete(api: ApiClient) -> None:
     listed = await names(api, "", CONFIG_MAPS)
     found = [name for name in listed if name.startswith("large-")]
     assert found == [f"large-{number:03d}" for number in range(count)]
+
+
+async def test_a_revision_beyond_64_bits_is_refused(api: ApiClient) -> None:
+    reply = await api.get("/api/v1/nodes?resourceVersion=18446744073709551616")
+    assert (reply.status, reply.body["message"]) == (
+        400,
+        (
+            'invalid resource version: resourceVersion: Invalid value: "18446744073709551616": '
+            'strconv.ParseUint: parsing "18446744073709551616": value out of range'
+        ),
+    )

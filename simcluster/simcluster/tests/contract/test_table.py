@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from simcluster.tests.contract.requests import DEPLOYMENTS, deployment
 from simcluster.tests.support.api_client import (
     CONFIG_MAPS,
     MERGE,
@@ -262,3 +263,16 @@ async def test_an_unknown_part_of_the_object_is_refused(http: ApiClient) -> None
 async def test_the_items_of_an_empty_list_of_metadata_are_null(http: ApiClient) -> None:
     path = f"{CONFIG_MAPS}?labelSelector=nobody%3Dhas"
     assert (await http.get(path, METADATA_LIST)).body["items"] is None
+
+
+async def test_a_scale_is_shown_as_a_table_too(api: ApiClient) -> None:
+    await api.create(DEPLOYMENTS, deployment(replicas=3))
+    reply = await api.get(f"{DEPLOYMENTS}/w/scale", TABLE)
+    [row] = reply.body["rows"]
+    names = [column["name"] for column in reply.body["columnDefinitions"]]
+    assert names == ["Name", "Desired", "Available", "Age"]
+    assert row["cells"][:3] == ["w", 3, 0]
+    metadata = await api.get(
+        f"{DEPLOYMENTS}/w/scale", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    )
+    assert metadata.body == row["object"]

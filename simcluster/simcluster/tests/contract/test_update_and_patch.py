@@ -463,3 +463,34 @@ async def test_only_an_apply_may_name_force(api: ApiClient, flag: str) -> None:
     await api.create(sent.CONFIG_MAPS, config_map())
     reply = await api.patch(f"{sent.CONFIG_MAPS}/a?force={flag}", {}, MERGE)
     assert reply.status == 422
+
+
+async def test_a_patch_can_change_the_generate_name(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    reply = await api.patch(
+        f"{sent.CONFIG_MAPS}/a", {"metadata": {"generateName": "other-"}}, MERGE
+    )
+    assert reply.body["metadata"]["generateName"] == "other-"
+
+
+async def test_equal_owner_references_are_stored_once(api: ApiClient) -> None:
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"}
+    body = config_map()
+    body["metadata"]["ownerReferences"] = [owner, owner]
+    warning = (
+        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references "
+        "in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+        "duplicate UID(s) observed: u"
+    )
+    path = f"{sent.CONFIG_MAPS}/a"
+    sends = (
+        await api.post(f"{sent.CONFIG_MAPS}?dryRun=All", body),
+        await api.post(sent.CONFIG_MAPS, body),
+        await api.put(f"{path}?dryRun=All", body),
+        await api.patch(
+            f"{path}?dryRun=All", {"metadata": {"ownerReferences": [owner, owner]}}, MERGE
+        ),
+    )
+    for reply in sends:
+        assert reply.body["metadata"]["ownerReferences"] == [owner], reply.text
+        assert reply.warnings == [warning]

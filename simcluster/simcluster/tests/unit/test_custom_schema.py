@@ -1,9 +1,15 @@
 """Structural schemas: pruning, defaults, and the message of each rule."""
 
+import copy
 from typing import Any
 
 import pytest
 
+from simcluster.crds.definitions import (
+    set_definition_defaults,
+    validate_definition,
+    validate_definition_update,
+)
 from simcluster.crds.schema import check, fill_defaults, prune, unknown_fields
 
 Json = dict[str, Any]
@@ -173,3 +179,30 @@ def test_metadata_is_kept_whatever_the_schema_says_of_it() -> None:
     assert unknown_fields(obj, schema) == []
     prune(obj, schema)
     assert obj["metadata"] == {"name": "a", "labels": {"b": "c"}}
+
+
+def test_a_costly_rule_stays_in_a_definition_whose_schema_does_not_change() -> None:
+    item = {
+        "type": "string",
+        "maxLength": 50,
+        "x-kubernetes-validations": [{"rule": "self.contains('abcdefghijkl')"}],
+    }
+    spec = {"type": "array", "items": item}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    definition: Json = {
+        "metadata": {"name": "gauges.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Cluster",
+            "names": {"plural": "gauges", "kind": "Gauge"},
+            "versions": [version],
+        },
+    }
+    set_definition_defaults(definition)
+    [error] = validate_definition(definition)
+    assert "estimated rule cost exceeds budget by factor of 4.3x" in error.message
+    assert validate_definition_update(copy.deepcopy(definition), definition) == []
+    changed = copy.deepcopy(definition)
+    changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] = "new"
+    assert len(validate_definition_update(changed, definition)) == 1
