@@ -1,8 +1,8 @@
 """Validation of the state, step by step: recounts everything from the objects and compares.
 
-A step looks at one row, one selector on some rows, or some storage objects, so that it is short
-however large the cluster is. The state may change between two steps: a step keeps nothing of it
-but names, and looks everything up again.
+A step looks at one row, some rows without a node, one selector on some rows, or some storage
+objects, so that it is short however large the cluster is. The state may change between two steps:
+a step keeps nothing of it but names, and looks everything up again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from stowage.state.violation import InvariantViolation, expect
 
 __all__ = ["InvariantViolation", "state_validation_steps"]
 
+_ROWS_AT_ONCE = 64
+
 
 def state_validation_steps(state: ClusterState) -> Iterator[None]:
     """Recount everything and compare, one step between two values.
@@ -32,13 +34,63 @@ def state_validation_steps(state: ClusterState) -> Iterator[None]:
     """
     row = 0
     while row < state.columns.num_rows:
-        _check_row(state, row)
-        row += 1
+        if not state.columns.names[row] and (end := _end_of_blank_rows(state, row)) > row:
+            row = end
+        else:
+            _check_row(state, row)
+            row += 1
         yield
     yield from _column_steps(state)
     yield from pod_count_steps(state)
     yield from storage_validation_steps(state)
     yield from device_validation_steps(state.devices, state.columns)
+
+
+def _end_of_blank_rows(state: ClusterState, first: int) -> int:
+    """The row after some rows from `first` on in which nothing is; `first` if something is in one.
+
+    Columns are longer than the cluster is large, and rows one after another cost far less at once.
+    """
+    columns, names = state.columns, state.columns.names
+    end = first + 1
+    while end < min(first + _ROWS_AT_ONCE, columns.num_rows) and not names[end]:
+        end += 1
+    rows = slice(first, end)
+    has_amounts = any(
+        each[rows].any()
+        for each in (
+            columns.exists,
+            columns.allocatable,
+            columns.requested,
+            columns.nonzero_requested,
+            columns.num_pods,
+            columns.taint_set,
+            columns.feature_set,
+            columns.unschedulable,
+        )
+    )
+    has_labels = any((each.codes[rows] >= 0).any() for each in columns.labels.built().values())
+    is_blank = not (has_amounts or has_labels)
+    if is_blank and all(_has_no_objects(state, row) for row in range(first, end)):
+        return end
+    return first
+
+
+def _has_no_objects(state: ClusterState, row: int) -> bool:
+    """Whether no object is in a row without a name, nor counted there."""
+    columns = state.columns
+    return not (
+        columns.nodes[row] is not None
+        or state.placed.on_row(row)
+        or columns.is_held(row)
+        or any(
+            columns.requested_elsewhere.at(name).get(row) for name in columns.requested_elsewhere
+        )
+        or columns.host_ports.on_row(row)
+        or columns.search_order.zone_of(row) is not None
+        or columns.images.names_on(row)
+        or state.ranked.is_outdated(row)
+    )
 
 
 def _check_row(state: ClusterState, row: int) -> None:

@@ -15,7 +15,7 @@ from stowage.api.objects.pod import Affinity, Pod, PodAffinity
 from stowage.api.objects.volume import StorageObject
 from stowage.api.values.csi_migration import AttachedVolume
 from stowage.api.values.selectors import compile_label_selector
-from stowage.state import ClusterCache, InvariantViolation, PodInfo, make_pod_info
+from stowage.state import ClusterCache, InvariantViolation, PodInfo, make_pod_info, validation
 from stowage.state.cluster_state import ClusterState
 from stowage.state.pods import validation as pods_validation
 from stowage.state.pods.affinity_terms import TermKind
@@ -402,8 +402,33 @@ def test_validation_looks_at_each_of_many_portions(
         cache.validate()
 
 
+def test_rows_in_which_nothing_is_are_compared_in_one_step(cache: _OpenCache) -> None:
+    num_blank = cache.state.columns.names.count("")
+    at_once = sum(1 for _ in cache.validation_steps())
+    assert num_blank > 1
+    assert at_once < cache.state.columns.num_rows
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["exists", "allocatable", "requested", "nonzero_requested", "num_pods", "unschedulable"],
+)
+def test_a_row_without_a_node_in_which_something_is_left_is_named(
+    cache: _OpenCache, column: str
+) -> None:
+    columns = cache.state.columns
+    row = columns.num_rows - 2
+    assert not columns.names[row]
+    getattr(columns, f"_{column}")[row] = 1
+    with pytest.raises(InvariantViolation, match=f"in row {row}"):
+        cache.validate()
+
+
 @pytest.mark.parametrize("seed", range(20))
-def test_the_state_may_change_between_two_steps(cache: _OpenCache, seed: int) -> None:
+def test_the_state_may_change_between_two_steps(
+    cache: _OpenCache, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(validation, "_ROWS_AT_ONCE", 1)
     chance = random.Random(seed)
     num_steps = 0
     for _ in cache.validation_steps():
