@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from stowage.api.config.changes import restart_errors
 from stowage.api.config.extenders import Extenders
 from stowage.api.config.loading import (
     API_VERSION,
@@ -132,9 +133,31 @@ class Composition:
             journal=parts.journal,
             wall_clock=parts.wall_clock,
         )
-        engine.follow_configuration(self.loaded.hash, self._configurator.configure)
+        engine.follow_configuration(self.loaded.hash, self._configure)
         self._handle.connect(parts.post, engine.waiting_pods)
         return engine
+
+    def _configure(self, builtins: Mapping[str, Any]) -> EngineSettings:
+        """The settings of a configuration that the engine is told of."""
+        return self._configurator.settings(_load_described(_Same(builtins)))
+
+
+class _Same:
+    """A configuration in the format of its file, equal only to itself: it is described once."""
+
+    def __init__(self, builtins: Mapping[str, Any]) -> None:
+        self.builtins = builtins
+
+    def __hash__(self) -> int:
+        return id(self.builtins)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.builtins is self.builtins
+
+
+@lru_cache(maxsize=512)
+def _load_described(described: _Same) -> KubeSchedulerConfiguration:
+    return load_configuration(described.builtins)
 
 
 @lru_cache(maxsize=512)
@@ -152,11 +175,11 @@ def load_text(text: str) -> KubeSchedulerConfiguration:
 
 
 @lru_cache(maxsize=512)
-def _describe(text: str, running: str) -> LoadedConfiguration | InvalidConfiguration:
+def _describe(text: str) -> LoadedConfiguration | InvalidConfiguration:
     """The description of a text, cached: loading is slow and the same for all processes."""
     configurator = Configurator(_registry(Handle()), MAX_IN_UNSCHEDULABLE_S)
     try:
-        return configurator.reload(load_text(running), load_text, text)
+        return configurator.reload(load_text(text), load_text, text)
     except InvalidConfiguration as invalid:
         return invalid
 
@@ -171,9 +194,13 @@ def describe_text(text: str, running: str = "") -> LoadedConfiguration:
     Raises:
         InvalidConfiguration: The text is not a valid configuration.
     """
-    described = _describe(text, running or text)
+    described = _describe(text)
     if isinstance(described, InvalidConfiguration):
         raise described
+    if running and running != text:
+        errors = restart_errors(load_text(running), load_text(text))
+        if errors:
+            raise InvalidConfiguration(errors)
     return described
 
 

@@ -89,6 +89,9 @@ GATES_OF_GROUP_PLUGINS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+_GATED = GATES_OF_DEFAULT_PLUGINS.keys() | GATES_OF_GROUP_PLUGINS.keys()
+
+
 class Profile(msgspec.Struct, frozen=True):
     """A resolved profile.
 
@@ -146,7 +149,7 @@ def default_plugins(registry: Registry) -> Enabled:
     return tuple(
         PluginSetting(name, weight or None)
         for name, weight in DEFAULT_MULTI_POINT
-        if name in registry and _gate_is_on(name, registry.gates)
+        if name in registry and (name not in _GATED or _gate_is_on(name, registry.gates))
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.status import SUCCESS, Code, Status
@@ -65,10 +66,16 @@ def run_pre_enqueue_plugins(plugins: Sequence[PreEnqueuePlugin], pod: PodInfo) -
 
 
 def _with_taints(registered: tuple[EventRegistration, ...]) -> tuple[EventRegistration, ...]:
-    actions = ActionType(0)
-    for each in registered:
-        if each.event.resource is EventResource.NODE:
-            actions |= each.event.action
-    if actions & ActionType.ADD and not actions & ActionType.UPDATE_NODE_TAINT:
+    if _lacks_taints(tuple(each.event for each in registered)):
         return (*registered, _NODE_TAINT)
     return registered
+
+
+@lru_cache(maxsize=256)
+def _lacks_taints(events: tuple[ClusterEvent, ...]) -> bool:
+    """Whether added nodes are among the events, but not changed taints."""
+    actions = ActionType(0)
+    for event in events:
+        if event.resource is EventResource.NODE:
+            actions |= event.action
+    return bool(actions & ActionType.ADD and not actions & ActionType.UPDATE_NODE_TAINT)
