@@ -15,6 +15,7 @@ from stowage.api.events import Event
 from stowage.api.instructions import Instruction
 from stowage.api.interruptible import Interruptible, finish
 from stowage.api.status import Status
+from stowage.api.values.deadlines import earlier
 from stowage.engine import custom_event_handlers as custom
 from stowage.engine import (
     device_event_handlers,
@@ -266,10 +267,7 @@ class Engine:
 
     def next_deadline(self) -> float | None:
         """When to call `handle` even if no event arrives; None if no timeout is pending."""
-        queue, bindings = self.state.queue.next_deadline(), self.state.bindings.next_deadline()
-        if queue is None or bindings is None:
-            return bindings if queue is None else queue
-        return min(queue, bindings)
+        return earlier(self.state.queue.next_deadline(), self.state.bindings.next_deadline())
 
     def has_ready_pods(self) -> bool:
         """Whether `schedule` would attempt a pod, or report a gated one."""

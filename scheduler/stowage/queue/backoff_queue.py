@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from stowage.api.values.deadlines import earlier
 from stowage.queue.heap import KeyedHeap, SortKey
 from stowage.queue.queued_pod import QueuedPod
 
@@ -118,8 +119,9 @@ class BackoffQueue:
 
     def next_deadline(self) -> float | None:
         """When the next backoff is over, in seconds; None without pods."""
-        tops = (self._rejected.peek(), self._failed.peek())
-        return min((top[0][0] + self._window_s for top in tops if top is not None), default=None)
+        rejected, failed = self._rejected.peek(), self._failed.peek()
+        first = earlier(rejected and rejected[0][0], failed and failed[0][0])
+        return None if first is None else first + self._window_s
 
     def inconsistencies(self) -> Iterator[str]:
         """Violated invariants, as text."""

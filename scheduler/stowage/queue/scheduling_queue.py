@@ -9,6 +9,7 @@ from typing import Any
 
 from stowage.api.cluster_events import ClusterEvent
 from stowage.api.interruptible import Interruptible, finish
+from stowage.api.values.deadlines import earlier
 from stowage.queue.event_moves import EventMoves
 from stowage.queue.event_registrations import EventRegistrations, ObjectEvent, Requeue
 from stowage.queue.hint_durations import HintDurations
@@ -407,11 +408,8 @@ class SchedulingQueue:
 
     def next_deadline(self) -> float | None:
         """When `flush` has work next, in seconds; None if never."""
-        backoff = self._waiting.backoff.next_deadline()
-        unschedulable = self._waiting.unschedulable.next_deadline()
-        if backoff is None or unschedulable is None:
-            return unschedulable if backoff is None else backoff
-        return min(backoff, unschedulable)
+        waiting = self._waiting
+        return earlier(waiting.backoff.next_deadline(), waiting.unschedulable.next_deadline())
 
     # Configuration
 

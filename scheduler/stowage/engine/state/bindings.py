@@ -11,6 +11,7 @@ import msgspec
 from stowage.api.config.extenders import BindingExtender
 from stowage.api.instructions import PodReference
 from stowage.api.status import SUCCESS, Status
+from stowage.api.values.deadlines import earlier
 from stowage.engine.state.binding_durations import BindingDurations
 from stowage.engine.state.created_claims import CreatedClaims
 from stowage.engine.state.object_waits import ObjectWaits
@@ -180,10 +181,11 @@ class Bindings:
 
     def next_deadline(self) -> float | None:
         """When a wait times out, a deletion is tried again, or a binding is to be confirmed."""
-        deadlines = [self.unconfirmed.next_deadline(), self.created_claims.next_deadline()]
+        first = earlier(self.unconfirmed.next_deadline(), self.created_claims.next_deadline())
         if self._cycles:  # only pods that are being bound wait
-            deadlines += (self.permit_waits.next_deadline(), self.object_waits.next_deadline())
-        return min((each for each in deadlines if each is not None), default=None)
+            first = earlier(first, self.permit_waits.next_deadline())
+            first = earlier(first, self.object_waits.next_deadline())
+        return first
 
     def inconsistencies(self) -> Iterator[str]:
         """Inconsistencies; none if all is well."""

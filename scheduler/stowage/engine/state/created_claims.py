@@ -65,5 +65,7 @@ class CreatedClaims:
 
     def next_deadline(self) -> float | None:
         """When the first deletion is to be tried again; None if none is."""
+        if not self._claims:
+            return None
         times = [each.delete_at for each in self._claims.values() if each.delete_at is not None]
         return min(times, default=None)
