@@ -135,7 +135,7 @@ def with_flags(
         if section:
             given = {section: msgspec.structs.replace(getattr(merged, section), **given)}
         merged = msgspec.structs.replace(merged, **given)
-    return load_configuration(to_builtins(merged))
+    return load_configuration(to_builtins(merged), is_complete=True)
 
 
 def refuse_conflicts(flag: str, value: str, **others: object) -> None:

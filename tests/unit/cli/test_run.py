@@ -105,8 +105,9 @@ def test_what_is_no_name_of_a_metric_is_refused(started: list[RunOptions], name:
     assert not started
 
 
-def test_contradictory_flags_are_refused(started: list[RunOptions]) -> None:
-    exit_status, errors = run_command("--leader-elect-lease-duration=1s")
+@pytest.mark.parametrize("duration", ["1s", "0s"])
+def test_contradictory_flags_are_refused(started: list[RunOptions], duration: str) -> None:
+    exit_status, errors = run_command(f"--leader-elect-lease-duration={duration}")
     assert exit_status == 1
     assert "leaderElection.leaseDuration" in errors
     assert started == []

@@ -295,6 +295,23 @@ def test_a_registry_refuses_a_second_plugin_with_the_same_name() -> None:
         registry.merged_with(registry["NodeName"])
 
 
+@pytest.mark.parametrize(
+    ("point", "plugin"),
+    [
+        ("preScore", "TaintToleration"),
+        ("preScore", "NodeResourcesFit"),
+        ("score", "VolumeBinding"),
+    ],
+)
+def test_a_point_at_which_only_the_plugin_of_kube_scheduler_has_work_changes_nothing(
+    point: str, plugin: str
+) -> None:
+    named, default = _profile(plugins={point: {"enabled": [{"name": plugin}]}}), _profile()
+    for each in ExtensionPoint:
+        assert _names(named, each) == _names(default, each)
+    assert named.weights == default.weights
+
+
 def test_a_plugin_runs_only_at_points_whose_protocol_it_implements() -> None:
     plugins = [factory.construct(factory.args()) for factory in in_tree_registry().values()]
     seen = {True: 0, False: 0}

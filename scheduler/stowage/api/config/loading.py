@@ -7,7 +7,7 @@ no rate limit (``qps`` 0: priority levels of the API server limit it better).
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -57,6 +57,8 @@ __all__ = [
 HASH_DIGITS = 12
 JSON_CONTENT_TYPE = "application/json"
 
+SectionT = TypeVar("SectionT", LeaderElectionConfiguration, ClientConnectionConfiguration)
+
 
 class InvalidFields(InvalidConfiguration):
     """A configuration with errors; `decoded` has defaults instead of the invalid fields."""
@@ -66,11 +68,15 @@ class InvalidFields(InvalidConfiguration):
         self.decoded = decoded
 
 
-def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
+def load_configuration(
+    builtins: object = None, *, is_complete: bool = False
+) -> KubeSchedulerConfiguration:
     """Read, default and validate a KubeSchedulerConfiguration.
 
     Args:
         builtins: A parsed YAML document; None is the default configuration.
+        is_complete: Whether the defaults of empty texts and zeros are set already, so that one that
+            is left is meant as it is.
 
     Raises:
         InvalidFields: It lists every unknown field, wrong type and value out of range; for an
@@ -88,7 +94,10 @@ def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
         if (builtins.get("kind") or KIND) != KIND:
             # Another object, such as a ConfigMap: what it is says more than each of its fields.
             builtins = {name: builtins[name] for name in ("apiVersion", "kind") if name in builtins}
-    configuration = _with_defaults(decode_struct(builtins, KubeSchedulerConfiguration, "", errors))
+    configuration = decode_struct(builtins, KubeSchedulerConfiguration, "", errors)
+    if not is_complete:
+        configuration = _with_empty_fields_filled(configuration)
+    configuration = _with_profile_defaults(configuration)
     # Fields that were not decoded hold defaults: errors about these would be misleading.
     undecoded = tuple(error.path for error in errors)
     errors += [
@@ -159,10 +168,30 @@ def configuration_hash(builtins: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical).hexdigest()[:HASH_DIGITS]
 
 
-def _with_defaults(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+def _with_profile_defaults(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
     """Set the defaults of profiles (``SetDefaults_KubeSchedulerConfiguration``)."""
     profiles = configuration.profiles or (KubeSchedulerProfile(),)
     if len(profiles) == 1 and not profiles[0].scheduler_name:
         named = msgspec.structs.replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME)
         profiles = (named,)
     return msgspec.structs.replace(configuration, profiles=profiles)
+
+
+def _with_empty_fields_filled(
+    configuration: KubeSchedulerConfiguration,
+) -> KubeSchedulerConfiguration:
+    """Set the defaults of fields where Go cannot tell an empty text or 0 from an absent one."""
+    election = ("lease_duration", "renew_deadline", "retry_period")
+    lock = ("resource_lock", "resource_name", "resource_namespace")
+    return msgspec.structs.replace(
+        configuration,
+        leader_election=_filled(configuration.leader_election, *election, *lock),
+        client_connection=_filled(configuration.client_connection, "burst", "content_type"),
+    )
+
+
+def _filled(section: SectionT, *names: str) -> SectionT:
+    """The section, with the defaults of those of the named fields that are empty or 0."""
+    defaults = type(section)()
+    empty = {name: getattr(defaults, name) for name in names if not getattr(section, name)}
+    return msgspec.structs.replace(section, **empty)

@@ -58,6 +58,14 @@ PROTOCOLS: Mapping[ExtensionPoint, tuple[type, ...]] = {
     ExtensionPoint.POST_BIND: (PostBindPlugin,),
 }
 
+#: Points at which plugins of kube-scheduler take part and the ones here have nothing to do. A
+#: profile may enable them there.
+IDLE_POINTS: Mapping[str, frozenset[ExtensionPoint]] = {
+    "NodeResourcesFit": frozenset({ExtensionPoint.PRE_SCORE}),
+    "TaintToleration": frozenset({ExtensionPoint.PRE_SCORE}),
+    "VolumeBinding": frozenset({ExtensionPoint.SCORE}),
+}
+
 
 def takes_part(plugin: Plugin, point: ExtensionPoint) -> bool:
     """Whether a plugin implements a protocol of an extension point."""

@@ -25,7 +25,12 @@ from stowage.api.config.removed_names import known_plugin_hint
 from stowage.api.config.types import INT32_MAX, Percentage, TieBreaking, TieBreakingPlugin
 from stowage.api.decoding.strict_decoding import decode_struct, struct_fields
 from stowage.framework.extension_points import Plugin, ScorePlugin
-from stowage.framework.profile.points import ExtensionPoint, points_of, takes_part
+from stowage.framework.profile.points import (
+    IDLE_POINTS,
+    ExtensionPoint,
+    points_of,
+    takes_part,
+)
 from stowage.framework.profile.registry import PluginFactory, PluginUnusable, Registry
 from stowage.framework.tie_policy import TiePolicy
 
@@ -411,7 +416,11 @@ def _expand(
         merged: The settings at all points; errors are added to it.
         points: The points at which each plugin takes part, by name.
     """
-    enabled = [setting.name for setting in own.enabled if setting.name in points]
+    enabled = [
+        setting.name
+        for setting in own.enabled
+        if setting.name in points and point not in IDLE_POINTS.get(setting.name, ())
+    ]
     for name in enabled:
         if point not in points[name]:
             merged.wrong(f"plugins.{point}.enabled", name, f"a plugin that takes part in {point}")

@@ -49,6 +49,22 @@ def test_a_null_field_has_its_default() -> None:
     assert load(parallelism=None, profiles=None, leaderElection=None) == load_configuration()
 
 
+def test_an_empty_text_or_zero_that_kube_scheduler_defaults_has_its_default() -> None:
+    durations = dict.fromkeys(("leaseDuration", "renewDeadline", "retryPeriod"), "0s")
+    names = dict.fromkeys(("resourceLock", "resourceName", "resourceNamespace"), "")
+    client = {"burst": 0, "contentType": ""}
+    assert load(leaderElection=durations | names, clientConnection=client) == load_configuration()
+
+
+def test_nothing_is_filled_in_a_complete_configuration() -> None:
+    election = {**to_builtins(load_configuration())["leaderElection"], "resourceName": ""}
+    with pytest.raises(InvalidConfiguration) as refused:
+        load_configuration({**HEADER, "leaderElection": election}, is_complete=True)
+    assert [str(error) for error in refused.value.errors] == [
+        'leaderElection.resourceName: "" (expected a name)'
+    ]
+
+
 def test_fields_of_all_kinds_are_read() -> None:
     configuration = load(
         percentageOfNodesToScore=50,
@@ -191,16 +207,12 @@ def test_only_several_profiles_need_names() -> None:
             'leaderElection.renewDeadline: "3.6s" (expected longer than 1.2 times retryPeriod, 3s)',
         ),
         (
-            {"leaderElection": {"retryPeriod": "0s"}},
-            'leaderElection.retryPeriod: "0s" (expected longer than 0s)',
+            {"leaderElection": {"retryPeriod": "-1s"}},
+            'leaderElection.retryPeriod: "-1s" (expected longer than 0s)',
         ),
         (
             {"leaderElection": {"resourceLock": "endpoints"}},
             'leaderElection.resourceLock: "endpoints" (expected leases)',
-        ),
-        (
-            {"leaderElection": {"resourceName": ""}},
-            'leaderElection.resourceName: "" (expected a name)',
         ),
         ({"profiles": {}}, "profiles: {} (expected a list)"),
         ({"profiles": [7]}, "profiles[0]: 7 (expected a mapping of fields)"),
