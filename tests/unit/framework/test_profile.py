@@ -312,6 +312,13 @@ def test_a_point_at_which_only_the_plugin_of_kube_scheduler_has_work_changes_not
     assert named.weights == default.weights
 
 
+def test_volume_binding_scores_at_the_weight_of_the_profile_if_its_gate_is_on() -> None:
+    registry = in_tree_registry(parse_feature_gates(["StorageCapacityScoring=true"]))
+    enabled = [{"name": "VolumeBinding", "weight": 3}]
+    profile = _profile(registry, plugins={"score": {"enabled": enabled}})
+    assert profile.weights["VolumeBinding"] == 3
+
+
 def test_a_plugin_runs_only_at_points_whose_protocol_it_implements() -> None:
     plugins = [factory.construct(factory.args()) for factory in in_tree_registry().values()]
     seen = {True: 0, False: 0}

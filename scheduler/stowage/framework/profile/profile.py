@@ -416,13 +416,11 @@ def _expand(
         merged: The settings at all points; errors are added to it.
         points: The points at which each plugin takes part, by name.
     """
-    enabled = [
-        setting.name
-        for setting in own.enabled
-        if setting.name in points and point not in IDLE_POINTS.get(setting.name, ())
-    ]
-    for name in enabled:
-        if point not in points[name]:
+    enabled = []
+    for name in (setting.name for setting in own.enabled if setting.name in points):
+        if point in points[name]:
+            enabled.append(name)
+        elif point not in IDLE_POINTS.get(name, ()):
             merged.wrong(f"plugins.{point}.enabled", name, f"a plugin that takes part in {point}")
     disabled = {setting.name for setting in own.disabled}
     if ALL in disabled:
