@@ -68,6 +68,8 @@ class BindingCycle(msgspec.Struct):
         permit_timeouts: The timeouts of the Permit plugins that make the pod wait, in seconds.
         bind_plugin: The Bind plugin that binds the pod; empty before Bind.
         pre_binds: The PreBind plugins that have not run yet.
+        pre_bind_plugin: The PreBind plugin that runs, or the first of several that the shell runs
+            one after the other; empty before PreBind.
         reserve_plans: What the engine assumed for the pod, by plugin.
         written: Names of the volumes and claims that the shell has written.
         staged_pre_bind: The PreBind of volumes or claims in progress; None if none is.
@@ -91,6 +93,7 @@ class BindingCycle(msgspec.Struct):
     permit_timeouts: Mapping[str, float] | None = None
     bind_plugin: str = ""
     pre_binds: tuple[str, ...] = ()
+    pre_bind_plugin: str = ""
     reserve_plans: Mapping[str, ReservePlan] = {}
     written: frozenset[str] = frozenset()
     staged_pre_bind: StagedPreBind | None = None
