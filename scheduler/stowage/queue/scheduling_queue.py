@@ -328,8 +328,10 @@ class SchedulingQueue:
     ) -> Interruptible[int]:
         """`move_on_event` in steps, between which the caller does not use the queue."""
         object_event = ObjectEvent(event, old, new)
-        # Recorded even if no plugin registered it: the rejections of pods in flight are not known.
-        self._in_flight.record(object_event)
+        if self._registrations.is_of_interest(event):
+            self._in_flight.record(object_event)
+        else:
+            self._in_flight.skip()
         return self._moves.move(object_event, now, pre_check)
 
     def registered(self, event: ClusterEvent) -> tuple[ClusterEvent, ...]:
