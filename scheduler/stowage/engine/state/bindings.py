@@ -61,6 +61,7 @@ class BindingCycle(msgspec.Struct):
         cycle_state: What the plugins noted in this cycle.
         extender: Binds the pod instead of the Bind plugins; None if no extender does.
         decision: Number of the attempt that chose the node.
+        generation: The generation of the pod that was tried; `info` may be newer.
         left_node: Another node, to which the pod was nominated before; empty if there is none.
         phase: Where the pod is.
         last_seen: What the watches showed.
@@ -86,6 +87,7 @@ class BindingCycle(msgspec.Struct):
     cycle_state: CycleState
     extender: BindingExtender | None = None
     decision: int = 0
+    generation: int = 0
     left_node: str = ""
     phase: BindingPhase = BindingPhase.RESERVING
     last_seen: LastSeen = LastSeen.PENDING
