@@ -34,7 +34,9 @@ from tests.unit.queue.scenario import (
 EVERYTHING = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
 POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_OTHER)
 POD_RELABELLED = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_LABEL)
-EVENTS = [NODE_ADD, NODE_LABEL, POD_DELETE, CLAIM_ADD, EVERYTHING]
+# No plugin registered it: only a pod that "Stranger" rejected waits for it.
+UNREGISTERED = ClusterEvent(EventResource.CSI_NODE, ActionType.ADD)
+EVENTS = [NODE_ADD, NODE_LABEL, POD_DELETE, CLAIM_ADD, UNREGISTERED, EVERYTHING]
 # Which events help a pod that the plugin rejected; "Stranger" registered no event.
 HELPED_BY = {
     "Fit": {NODE_ADD, POD_DELETE, EVERYTHING},

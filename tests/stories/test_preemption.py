@@ -467,8 +467,20 @@ class HoldsBeforeBinding:
         return SUCCESS
 
 
-@pytest.mark.parametrize("name", ["waits", "prepares"])
-def test_a_victim_without_a_binding_is_requeued_instead_of_evicted(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "reason", "message"),
+    [
+        ("waits", "Unschedulable", "0/1 nodes are available: 1 preempted."),
+        (
+            "prepares",
+            "SchedulerError",
+            'running PreBind plugin "HoldsBeforeBinding": preempted by DefaultPreemption',
+        ),
+    ],
+)
+def test_a_victim_without_a_binding_is_requeued_instead_of_evicted(
+    name: str, reason: str, message: str
+) -> None:
     driver = PreemptionDriver(plugins=[HoldsBeforeBinding()])
     driver.add_nodes("n0")
     victim = driver.show_pending(name, cpu="2", priority=LOW)
@@ -483,6 +495,12 @@ def test_a_victim_without_a_binding_is_requeued_instead_of_evicted(name: str) ->
         event.reason: event for event in of_type(EmitEvent, answer) if event.pod.name == name
     }
     assert set(written) == {"Preempted", "FailedScheduling"}
+    assert written["FailedScheduling"].note == message
+    assert [
+        (patch.reason, patch.message)
+        for patch in of_type(PatchPodStatus, answer)
+        if patch.pod.name == name
+    ] == [(reason, message)]
     if of_type(RunPreBind, first):
         assert driver.handle(PreBindFinished(victim.metadata.uid, 1, Code.SUCCESS)) == []
     binds = [bind for _ in range(2) for bind in of_type(BindPod, driver.schedule_next(after_s=20))]

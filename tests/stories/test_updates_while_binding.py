@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stowage.api.events import BindFailed, BindSucceeded, PendingPodSeen, WaitingPodAllowed
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, StopPreBind
@@ -25,6 +26,20 @@ def test_a_pod_whose_binding_fails_is_queued_as_it_was_last_seen() -> None:
     queued = driver.engine.state.queue.latest("uid-p")
     assert queued is not None
     assert queued.labels == {"app": "web"}
+    driver.check_replay()
+
+
+def test_the_condition_of_a_failed_binding_names_the_generation_that_was_tried() -> None:
+    driver = EngineDriver()
+    driver.add_nodes("n")
+    pod = make_pod("p", resource_version="1")
+    for generation in (1, 2):
+        metadata = replace(pod.metadata, generation=generation, resource_version=str(generation))
+        driver.handle(PendingPodSeen(replace(pod, metadata=metadata)))
+        driver.schedule()
+    driver.handle(BindFailed("uid-p", "n", "refused"))
+    (patch,) = driver.take(PatchPodStatus)
+    assert patch.observed_generation == 1
     driver.check_replay()
 
 

@@ -154,6 +154,7 @@ def place_on(
         cycle_state,
         state.extenders.binder_of(info.spec),
         state.last_decision,
+        info.generation,
         left_node="" if nominated == node_name else nominated,
     )
     state.bindings.add(cycle)

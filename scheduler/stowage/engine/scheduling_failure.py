@@ -27,6 +27,7 @@ class Failure(msgspec.Struct, frozen=True):
             rejected is retried after a backoff.
         pending: The plugins that returned Pending; their events move the pod without backoff.
         nominated_node_name: None leaves the nomination as it is, empty clears it.
+        generation: The generation of the pod that was tried; None for its newest version.
     """
 
     message: str
@@ -34,6 +35,7 @@ class Failure(msgspec.Struct, frozen=True):
     rejected_by: frozenset[str] = frozenset()
     pending: frozenset[str] = frozenset()
     nominated_node_name: str | None = ""
+    generation: int | None = None
 
 
 def handle_scheduling_failure(
@@ -75,8 +77,9 @@ def handle_scheduling_failure(
         info = replace(info, nominated_node_name=nominated_before)
     state.outbox.emit(failed_scheduling_event(info, failure.message, state.last_decision))
     reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
+    generation = info.generation if failure.generation is None else failure.generation
     patch = state.statuses.unschedulable(
-        info.reference, info.generation, (reason, failure.message), failure.nominated_node_name
+        info.reference, generation, (reason, failure.message), failure.nominated_node_name
     )
     if patch is not None:
         state.outbox.emit(patch)

@@ -30,12 +30,15 @@ class BackoffQueue:
         max_backoff_s: Longest backoff, in seconds.
         pops_early: Whether rejected pods may be popped early; without it each backoff ends at its
             own time, and no priority counts.
+
+    Attributes:
+        pops_early: The argument.
     """
 
     def __init__(
         self, initial_backoff_s: float, max_backoff_s: float, *, pops_early: bool = True
     ) -> None:
-        self._pops_early = pops_early
+        self.pops_early = pops_early
         self._window_s = WINDOW_S if pops_early else 0.0
         self._initial_backoff_s = initial_backoff_s
         self._max_backoff_s = max_backoff_s
@@ -86,7 +89,7 @@ class BackoffQueue:
         """
         expires_at = self._expires_at(queued) or 0.0
         # A pod stays in its heap: an update does not change why it failed.
-        may_pop_early = self._pops_early and queued.was_rejected and not queued.info.group
+        may_pop_early = self.pops_early and queued.was_rejected and not queued.info.group
         if queued.uid in self._failed or not (may_pop_early or queued.uid in self._rejected):
             self._failed.push(queued.uid, (expires_at,), queued, queued.turn)
         else:

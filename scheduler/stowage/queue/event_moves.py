@@ -87,17 +87,29 @@ class EventMoves:
         """The strongest strategy among the events since the pop of a pod that failed."""
         if flight is None or not queued.was_rejected:
             return Requeue.AFTER_BACKOFF
-        strongest = Requeue.SKIP
+        strongest = self._strategy_for_skipped(queued, flight)
         for object_event in self._in_flight.events_since_pop(flight):
+            # Only a plugin that answered Pending can still ask for more.
+            if strongest is Requeue.IMMEDIATELY or (
+                strongest is Requeue.AFTER_BACKOFF and not queued.pending_plugins
+            ):
+                break
             strategy = self._registrations.strategy_for(queued, object_event)
             if strategy is Requeue.IMMEDIATELY:
                 return strategy
             if strategy is Requeue.AFTER_BACKOFF:
                 strongest = strategy
-                # Only a plugin that answered Pending can still ask for more.
-                if not queued.pending_plugins:
-                    break
         return strongest
+
+    def _strategy_for_skipped(self, queued: QueuedPod, flight: InFlightPod) -> Requeue:
+        """The strategy for the skipped events: only a plugin that was unknown waits for them."""
+        if not self._in_flight.has_skipped_since_pop(flight):
+            return Requeue.SKIP
+        were_unknown, name = self._registrations.were_unknown, queued.scheduler_name
+        if were_unknown(name, queued.pending_plugins):
+            return Requeue.IMMEDIATELY
+        rejected = were_unknown(name, queued.unschedulable_plugins)
+        return Requeue.AFTER_BACKOFF if rejected else Requeue.SKIP
 
     def _move_groups(
         self, groups: Sequence[UnschedulableGroup], object_event: ObjectEvent, now: float

@@ -147,6 +147,15 @@ class EventRegistrations:
             if plugin and (scheduler_name, plugin) not in self._registered:
                 self.events_of((scheduler_name, plugin))
 
+    def were_unknown(self, scheduler_name: str, plugins: Iterable[str]) -> bool:
+        """Whether one of these plugins was unknown until it rejected a pod."""
+        found = (self._registered.get((scheduler_name, plugin)) for plugin in plugins)
+        return any(registered is _EVERYTHING for registered in found)
+
+    def is_of_interest(self, event: ClusterEvent) -> bool:
+        """Whether the event concerns all pods, or a plugin registered it."""
+        return event.is_wildcard or bool(self.registered_for(event))
+
     def registered_for(self, event: ClusterEvent) -> dict[PluginKey, tuple[Registration, ...]]:
         """The plugins that registered the event, by name, each with the matching registrations."""
         kind = (event.resource, event.action)

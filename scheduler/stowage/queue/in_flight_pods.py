@@ -22,12 +22,14 @@ class InFlightPod(msgspec.Struct, eq=False):
     Attributes:
         queued: The pod as it was popped.
         first_event: Number of the first event after the pop.
+        skipped_before: Number of skipped events before the pop.
         latest: The newest version of the pod since the pop, if any; it returns to the queue.
         is_deleted: Whether the pod was deleted since the pop, so that it must not return.
     """
 
     queued: QueuedPod
     first_event: int
+    skipped_before: int = 0
     latest: PodInfo | None = None
     is_deleted: bool = False
 
@@ -43,7 +45,7 @@ class InFlightPods:
     An event may help a pod whose rejection is not known yet. So an event is kept as long as a pod
     is in flight that was popped before the event. Each pod knows the number of its first event:
     replaying costs time in proportion to the events since its pop. Without pods in flight no event
-    is kept.
+    is kept. An event that no plugin registered is skipped: only its number counts.
 
     Attributes:
         has_started: Whether a pod was ever popped.
@@ -55,6 +57,7 @@ class InFlightPods:
         self._events: list[ObjectEvent] = []
         self._first_kept = 0
         self._recorded: set[ClusterEvent] = set()
+        self._num_skipped = 0
         self.has_started = False
 
     def __len__(self) -> int:
@@ -95,7 +98,7 @@ class InFlightPods:
 
     def start(self, queued: QueuedPod) -> None:
         """Add a pod that was popped."""
-        self._pods[queued.uid] = InFlightPod(queued, self._next_event)
+        self._pods[queued.uid] = InFlightPod(queued, self._next_event, self._num_skipped)
         self.has_started = True
 
     def end(self, uid: str) -> InFlightPod | None:
@@ -110,6 +113,14 @@ class InFlightPods:
         if self._pods:
             self._events.append(object_event)
             self._recorded.add(object_event.event)
+
+    def skip(self) -> None:
+        """Count an event that no plugin registered."""
+        self._num_skipped += 1
+
+    def has_skipped_since_pop(self, flight: InFlightPod) -> bool:
+        """Whether an event was skipped since the pod was popped."""
+        return self._num_skipped > flight.skipped_before
 
     def events_since_pop(self, flight: InFlightPod) -> Iterator[ObjectEvent]:
         """The events since the pod was popped, oldest first."""

@@ -79,6 +79,11 @@ class PreEnqueueRunner:
         """Run PreEnqueue for a pod; False if a plugin rejects it, and the pod is gated then."""
         return self._record(queued, self._run(self._pre_enqueue, queued))
 
+    def postpone(self, queued: QueuedPod) -> None:
+        """Take a pod as not gated until PreEnqueue runs for it again."""
+        self.gated.pop(queued.uid, None)
+        queued.ungate()
+
     def admits_also(self, queued: QueuedPod) -> bool:
         """`admits` for a pod of a class of which another pod was just admitted."""
         if self.admits_whole_class(queued):

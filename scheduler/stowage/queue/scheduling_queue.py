@@ -329,8 +329,10 @@ class SchedulingQueue:
     ) -> Interruptible[int]:
         """`move_on_event` in steps, between which the caller does not use the queue."""
         object_event = ObjectEvent(event, old, new)
-        # Recorded even if no plugin registered it: the rejections of pods in flight are not known.
-        self._in_flight.record(object_event)
+        if self._registrations.is_of_interest(event):
+            self._in_flight.record(object_event)
+        else:
+            self._in_flight.skip()
         return self._moves.move(object_event, now, pre_check)
 
     def registered(self, event: ClusterEvent) -> tuple[ClusterEvent, ...]:
@@ -371,7 +373,7 @@ class SchedulingQueue:
                 continue
             queued = self._waiting.backoff.remove(uid)
             if queued is not None:
-                self._waiting.enter_active_admitted(queued, FORCE_ACTIVATE.label, now)
+                self._waiting.end_backoff(queued, FORCE_ACTIVATE.label, now)
 
     def examine_again(self, uids: Iterable[str], event: ClusterEvent, now: float) -> None:
         """Make these waiting pods active, or gate them if PreEnqueue answers differently now.
@@ -390,9 +392,9 @@ class SchedulingQueue:
         """`flush` in steps, between which the caller does not use the queue."""
         num_completed = 0
         while completed := self._waiting.backoff.pop_completed(now, PODS_PER_STEP):
-            num_completed += len(completed)
             for queued in completed:
-                self._waiting.enter_active_admitted(queued, BACKOFF_COMPLETE, now)
+                state = self._waiting.end_backoff(queued, BACKOFF_COMPLETE, now)
+                num_completed += state is QueueState.ACTIVE
             if len(completed) < PODS_PER_STEP:
                 break
             yield

@@ -28,7 +28,8 @@ class SubQueues:
     """Active, backing off and unschedulable pods; a waiting pod is in exactly one sub-queue.
 
     PreEnqueue runs when a pod enters the active or the backoff queue; a move from backoff to active
-    does not run it again. A pod that PreEnqueue rejects is gated, and unschedulable.
+    does not run it again. Where no pod is popped before its backoff ends, it runs at that move, and
+    not before the backoff. A pod that PreEnqueue rejects is gated, and unschedulable.
 
     Attributes:
         active: Pods that are ready to be scheduled.
@@ -177,7 +178,8 @@ class SubQueues:
         now: float,
     ) -> int:
         """`requeue` some pods of a group, by a strategy other than SKIP; how many moved."""
-        if len(pods) == 1 or not self._pre_enqueue.admits(pods[0]):
+        is_one_by_one = len(pods) == 1 or not self.backoff.pops_early
+        if is_one_by_one or not self._pre_enqueue.admits(pods[0]):
             states = [self.requeue(each, strategy, label, now) for each in pods]
             return sum(state is not QueueState.UNSCHEDULABLE for state in states)
         admitted = self._admitted_of(group, pods, label)
@@ -231,6 +233,12 @@ class SubQueues:
         self.incoming_counts["active", label] += 1
         return QueueState.ACTIVE
 
+    def end_backoff(self, queued: QueuedPod, label: str, now: float) -> QueueState:
+        """Make a pod active that backed off until now, unless PreEnqueue runs only now."""
+        if self.backoff.pops_early:
+            return self.enter_active_admitted(queued, label, now)
+        return self.enter_active(queued, label, now)
+
     def examine_again(self, uid: str, label: str, now: float) -> None:
         """Make a waiting pod active if PreEnqueue admits it now; otherwise it is gated."""
         queued = self.unschedulable.get(uid) or self.active.remove(uid) or self.backoff.remove(uid)
@@ -259,10 +267,12 @@ class SubQueues:
             if queued.uid in others.unschedulable:
                 self.unschedulable.put(queued)
                 self.requeue(queued, Requeue.AFTER_BACKOFF, label, now)
-            elif not self._pre_enqueue.admits(queued):
-                self._enter_unschedulable(queued, label)
+                continue
+            sub_queue = self.active if queued.uid in others.active else self.backoff
+            if self._admits_to(sub_queue, queued):
+                self._put(queued, sub_queue)
             else:
-                self._put(queued, self.active if queued.uid in others.active else self.backoff)
+                self._enter_unschedulable(queued, label)
         return dropped
 
     def in_order(self) -> Iterator[QueuedPod]:
@@ -272,10 +282,17 @@ class SubQueues:
         yield from self.unschedulable
 
     def _enter_backoff(self, queued: QueuedPod, label: str) -> QueueState:
-        if not self._pre_enqueue.admits(queued):
+        if not self._admits_to(self.backoff, queued):
             return self._enter_unschedulable(queued, label)
         self.unschedulable.remove(queued.uid)
         return self._enter_backoff_admitted(queued, label)
+
+    def _admits_to(self, sub_queue: ActiveQueue | BackoffQueue, queued: QueuedPod) -> bool:
+        """Whether PreEnqueue admits a pod; it is not asked now if `end_backoff` will ask it."""
+        if sub_queue is self.backoff and not self.backoff.pops_early:
+            self._pre_enqueue.postpone(queued)
+            return True
+        return self._pre_enqueue.admits(queued)
 
     def _enter_backoff_admitted(self, queued: QueuedPod, label: str) -> QueueState:
         self._put(queued, self.backoff)

@@ -166,6 +166,43 @@ def test_a_returned_pod_can_be_gated_instead_of_backing_off() -> None:
     assert queue.incoming_counts["unschedulable", "ScheduleAttemptFailure"] == 1
 
 
+def test_without_early_pops_a_pod_is_gated_at_the_end_of_its_backoff() -> None:
+    gate = Gate()
+    queue = make_queue(pre_enqueue=gate, pops_from_backoff=False)
+    for name in ("a", "b"):
+        reject(queue, pending(name))
+    gate.asked.clear()
+    assert queue.move_on_event(NODE_ADD, None, None, 0.5) == 2
+    assert gate.asked == []
+    gate.closed.add("b")
+    queue.reconfigure(make_rules(pre_enqueue=gate, pops_from_backoff=False), 0.75)
+    assert gate.asked == []
+    assert queue.flush(1.0) == 1
+    queue.validate()
+    assert pop_names(queue) == ["a"]
+    assert queue.pending_counts()["gated"] == 1
+    assert queue.incoming_counts["unschedulable", "BackoffComplete"] == 1
+    gate.closed.clear()
+    assert queue.move_on_event(CLAIM_ADD, None, None, 2.0) == 1
+    assert pop_names(queue) == ["b"]
+
+
+def test_without_early_pops_a_gated_pod_that_backs_off_is_not_gated_until_the_end() -> None:
+    gate = Gate()
+    queue = make_queue(pre_enqueue=gate, pops_from_backoff=False)
+    queued = reject(queue, pending("p"), by=("Gatekeeper",))
+    gate.closed.add("p")
+    queue.activate([queued.uid], 0.25)
+    assert queue.pending_counts()["gated"] == 1
+    assert queue.move_on_event(CLAIM_ADD, None, None, 0.5) == 1
+    queue.validate()
+    assert queue.state_of(queued.uid) is QueueState.BACKOFF
+    queue.activate([queued.uid], 0.75)
+    queue.validate()
+    assert queue.state_of(queued.uid) is QueueState.UNSCHEDULABLE
+    assert queue.pending_counts()["gated"] == 1
+
+
 def test_a_gated_pod_is_not_flushed_after_the_longest_wait() -> None:
     gate = Gate()
     gate.closed.add("p")

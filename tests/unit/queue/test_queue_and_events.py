@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.queue import QueueState
 from tests.unit.queue.scenario import (
@@ -19,6 +21,8 @@ from tests.unit.queue.scenario import (
     reject,
     skip,
 )
+
+POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
 
 
 def test_hints_run_only_for_pods_that_the_plugin_rejected() -> None:
@@ -209,6 +213,46 @@ def test_an_update_in_flight_is_replayed_like_an_event() -> None:
     queue.update(new, 0.1)
     assert queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"]) is QueueState.BACKOFF
     assert hint.objects == [(pending("p"), new)]
+
+
+def test_events_that_no_plugin_registered_are_not_kept() -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    queue.move_on_event(POD_ADD, None, None, 0.1)
+    assert dict(queue.in_flight_event_counts()) == {"PodPopped": 1}
+    queue.validate()
+    assert queue.add_unschedulable(queued, 0.2, ["NodeAffinity"]) is QueueState.UNSCHEDULABLE
+
+
+@pytest.mark.parametrize(
+    ("rejected_by", "pending_on", "place"),
+    [
+        (["Newcomer"], [], QueueState.BACKOFF),
+        (["NodeAffinity"], ["Newcomer"], QueueState.ACTIVE),
+        (["Newcomer"], ["NodeAffinity"], QueueState.BACKOFF),
+    ],
+)
+def test_a_skipped_event_moves_a_pod_that_an_unknown_plugin_rejects(
+    rejected_by: list[str], pending_on: list[str], place: QueueState
+) -> None:
+    queue = make_queue()
+    queue.add(pending("p"), 0.0)
+    queued = pop(queue)
+    queue.move_on_event(POD_ADD, None, None, 0.1)
+    assert queue.add_unschedulable(queued, 0.2, rejected_by, pending=pending_on) is place
+    queue.validate()
+
+
+def test_a_skipped_event_moves_only_pods_that_were_in_flight_by_then() -> None:
+    queue = make_queue()
+    for name in ("a", "b"):
+        queue.add(pending(name), 0.0)
+    first = pop(queue)
+    queue.move_on_event(POD_ADD, None, None, 0.1)
+    queued = pop(queue)
+    assert queue.add_unschedulable(queued, 0.2, ["Newcomer"]) is QueueState.UNSCHEDULABLE
+    assert queue.add_unschedulable(first, 0.2, ["Newcomer"]) is QueueState.BACKOFF
 
 
 def test_a_done_pod_releases_the_events_kept_for_it() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from stowage.api.instructions import AttemptResult
 from stowage.api.status import Code, Status
 from stowage.engine.binding.freed_devices import end_reservations, move_pods_to_freed_devices
@@ -149,6 +151,7 @@ def _requeue(state: EngineState, cycle: BindingCycle, failure: Failure, now: flo
         state.statuses.forget(uid)
         state.cache.forget_pending_member(uid)
         return
+    failure = replace(failure, generation=cycle.generation)
     handle_scheduling_failure(state, cycle.queued, cycle.info, failure, now)
 
 

@@ -54,6 +54,7 @@ from stowage.engine.state.binding_durations import BindingDurations
 from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import PluginFailed
+from stowage.framework.profile.profile import PREEMPTION_PLUGIN
 
 
 class BindingEvent(Enum):
@@ -285,11 +286,17 @@ def _leave_while_binding(
 def _preempt(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) -> None:
     """A preemptor takes the pod's place.
 
-    No plugin's event would help the pod, so it is retried after its backoff. In kube-scheduler it
-    waits for an event of the preemption plugin.
+    No plugin's event would help the pod, so it is retried after its backoff. In kube-scheduler one
+    that waits at Permit waits for an event of the preemption plugin. A PreBind ends with the error
+    of a cancelled plugin, whatever the plugin does.
     """
+    status = unschedulable("preempted")
+    if cycle.phase is not BindingPhase.WAITING_ON_PERMIT:
+        plugin = cycle.pre_bind_plugin
+        text = f'running PreBind plugin "{plugin}": preempted by {PREEMPTION_PLUGIN}'
+        status = error(text, plugin=plugin)
     _stop_pre_bind(state, cycle)
-    fail_binding_cycle(state, cycle, unschedulable("preempted"), now, is_preempted=True)
+    fail_binding_cycle(state, cycle, status, now, is_preempted=True)
 
 
 def _terminate(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) -> None:

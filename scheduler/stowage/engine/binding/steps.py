@@ -110,10 +110,11 @@ def run_next_pre_bind(state: EngineState, cycle: BindingCycle) -> Status:
         if cycle.durations is not None:
             cycle.durations.end_pre_bind(_SUCCESS)
         return run_bind(state, cycle)
-    staged_pre_bind = _staged_pre_bind(cycle, cycle.pre_binds[0])
+    cycle.pre_bind_plugin = cycle.pre_binds[0]
+    staged_pre_bind = _staged_pre_bind(cycle, cycle.pre_bind_plugin)
     if staged_pre_bind is not None:
         if cycle.durations is not None:
-            cycle.durations.begin_plugin(cycle.pre_binds[0], PRE_BIND)
+            cycle.durations.begin_plugin(cycle.pre_bind_plugin, PRE_BIND)
         cycle.staged_pre_bind = staged_pre_bind
         cycle.pre_binds = cycle.pre_binds[1:]
         cycle.phase = BindingPhase.WRITING

@@ -62,6 +62,7 @@ class BindingCycle(msgspec.Struct):
         cycle_state: What the plugins noted in this cycle.
         extender: Binds the pod instead of the Bind plugins; None if no extender does.
         decision: Number of the attempt that chose the node.
+        generation: The generation of the pod that was tried; `info` may be newer.
         left_node: Another node, to which the pod was nominated before; empty if there is none.
         phase: Where the pod is.
         last_seen: What the watches showed.
@@ -69,6 +70,8 @@ class BindingCycle(msgspec.Struct):
         permit_timeouts: The timeouts of the Permit plugins that make the pod wait, in seconds.
         bind_plugin: The Bind plugin that binds the pod; empty before Bind.
         pre_binds: The PreBind plugins that have not run yet.
+        pre_bind_plugin: The PreBind plugin that runs, or the first of several that the shell runs
+            one after the other; empty before PreBind.
         reserve_plans: What the engine assumed for the pod, by plugin.
         written: Names of the volumes and claims that the shell has written.
         staged_pre_bind: The PreBind of volumes or claims in progress; None if none is.
@@ -85,6 +88,7 @@ class BindingCycle(msgspec.Struct):
     cycle_state: CycleState
     extender: BindingExtender | None = None
     decision: int = 0
+    generation: int = 0
     left_node: str = ""
     phase: BindingPhase = BindingPhase.RESERVING
     last_seen: LastSeen = LastSeen.PENDING
@@ -92,6 +96,7 @@ class BindingCycle(msgspec.Struct):
     permit_timeouts: Mapping[str, float] | None = None
     bind_plugin: str = ""
     pre_binds: tuple[str, ...] = ()
+    pre_bind_plugin: str = ""
     reserve_plans: Mapping[str, ReservePlan] = {}
     written: frozenset[str] = frozenset()
     staged_pre_bind: StagedPreBind | None = None
