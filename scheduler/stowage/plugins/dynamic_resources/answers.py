@@ -25,8 +25,9 @@ from stowage.plugins.dynamic_resources.allocator import (
     Solution,
 )
 from stowage.plugins.dynamic_resources.counters import Counters
-from stowage.plugins.dynamic_resources.plain_requests import has_enough_devices
+from stowage.plugins.dynamic_resources.plain_requests import has_enough_devices, may_select
 from stowage.plugins.dynamic_resources.templates import Template
+from stowage.state.devices.device_info import PoolId
 from stowage.state.snapshot import Snapshot
 
 FITS, DOES_NOT_FIT, HAS_INVALID_POOL, FAILED = range(4)
@@ -49,7 +50,10 @@ class Answers(msgspec.Struct, eq=False):
         errors: The error of rows that failed.
         first: ``int64[rows]``: the row whose solution is that of a row, too.
         available: The free counters of pools; shared by all searches of an attempt.
+        depends_on: Whether the answers depend on the devices of a pool that no node has for itself;
+            for the pools of which devices were allocated or freed since the answers were made.
         devices_seen: The position in the log of changed devices.
+        uses_seen: The position in the log of the use of such pools.
         nodes_seen: The position in the log of changed nodes.
     """
 
@@ -58,7 +62,9 @@ class Answers(msgspec.Struct, eq=False):
     errors: dict[int, str]
     first: Int64Array
     available: Counters
+    depends_on: dict[PoolId, bool] = msgspec.field(default_factory=dict)
     devices_seen: int = 0
+    uses_seen: int = 0
     nodes_seen: int = 0
 
 
@@ -123,7 +129,7 @@ class AnswerCache:
     def preparing_steps(self, attempt: Attempt) -> Interruptible[None]:
         """What the next call of `find` does for this attempt, in steps, unless it is short."""
         known = self._known(attempt)
-        rows = None if known is None else _changed_rows(known, attempt.snapshot)
+        rows = None if known is None else _changed_rows(known, attempt)
         if rows is None or len(rows) > SEARCHES_PER_STEP:
             answers = yield from self._finding_steps(attempt)
             if answers.errors:
@@ -132,7 +138,7 @@ class AnswerCache:
     def _finding_steps(self, attempt: Attempt) -> Interruptible[Answers]:
         snapshot, key = attempt.snapshot, attempt.template.key
         slices, known = snapshot.devices.slices, self._known(attempt)
-        rows = None if known is None else _changed_rows(known, snapshot)
+        rows = None if known is None else _changed_rows(known, attempt)
         if known is None or rows is None or slices.has_ambiguous_counters:
             answers = yield from _compute(attempt, self._solutions)
         else:
@@ -140,6 +146,7 @@ class AnswerCache:
             answers.available.clear()
             yield from _search_on(attempt, answers, rows, self._solutions)
         answers.devices_seen = slices.changes.generation
+        answers.uses_seen = slices.shared_uses.generation
         answers.nodes_seen = snapshot.node_changes.generation
         if answers.errors:
             self._answers.pop(key, None)
@@ -152,6 +159,7 @@ class AnswerCache:
         return (
             self._devices is snapshot.devices
             and answers.devices_seen == snapshot.devices.slices.changes.generation
+            and answers.uses_seen == snapshot.devices.slices.shared_uses.generation
             and answers.nodes_seen == snapshot.node_changes.generation
         )
 
@@ -180,14 +188,25 @@ class AnswerCache:
         return solution if known is answers else attempt.search(row, answers.available)
 
 
-def _changed_rows(known: Answers, snapshot: Snapshot) -> Int64Array | None:
+def _changed_rows(known: Answers, attempt: Attempt) -> Int64Array | None:
     """The rows to search again; None for all."""
-    by_devices = snapshot.devices.slices.changes.since(known.devices_seen)
+    snapshot, slices = attempt.snapshot, attempt.snapshot.devices.slices
+    by_devices = slices.changes.since(known.devices_seen)
     by_nodes = snapshot.node_changes.since(known.nodes_seen)
-    if by_devices is None or by_nodes is None:
+    by_pools = slices.shared_uses.tail(known.uses_seen)
+    if by_devices is None or by_nodes is None or by_pools is None:
         return None
-    rows = np.union1d(by_devices, by_nodes) if len(by_nodes) else by_devices
+    pools = [each for each in dict.fromkeys(by_pools) if _depends_on(each, known, attempt)]
+    changed = slices.users_of(pools) if pools else np.zeros(snapshot.num_rows, dtype=np.bool_)
+    changed[by_devices] = changed[by_nodes] = True
+    rows = np.flatnonzero(changed)
     return None if len(rows) * _TOO_MANY > snapshot.num_rows else rows
+
+
+def _depends_on(pool: PoolId, known: Answers, attempt: Attempt) -> bool:
+    if pool not in known.depends_on:
+        known.depends_on[pool] = may_select(attempt.template, attempt.snapshot.devices, pool)
+    return known.depends_on[pool]
 
 
 def _compute(attempt: Attempt, solutions: Solutions) -> Interruptible[Answers]:
