@@ -188,11 +188,16 @@ IN_ZONES: Any = {
 EVERYWHERE = {"allNodes": True}
 
 
+def nic(name: str, model: str) -> dict[str, Any]:
+    """A device that publishes its model as the other driver does."""
+    return {"name": name, "attributes": {f"{DRIVER}/model": {"string": model}}}
+
+
 @st.composite
 def network_slices(draw: st.DrawFn) -> ResourceSlice:
     """A slice of another driver; most of them are whole pools and have plain devices."""
     pool, part = draw(st.sampled_from(("net-0", "net-1", "a"))), draw(st.integers(0, 1))
-    plain = st.builds(device, st.sampled_from(("gpu-0", "gpu-1")), model=st.sampled_from(MODELS))
+    plain = st.builds(nic, st.sampled_from(("gpu-0", "gpu-1")), st.sampled_from(MODELS))
     kinds = devices() if draw(st.integers(0, 4)) == 0 else plain
     listed = draw(st.lists(kinds, min_size=1, max_size=3, unique_by=lambda each: each["name"]))
     places = (EVERYWHERE, EVERYWHERE, *IN_ZONES.values(), {"nodeName": "a"}, {})
@@ -288,7 +293,7 @@ class Model:
     def cover_all_nodes(self) -> None:
         """Each node gets devices of its own, and devices on the network that zones can use."""
         own = [make_slice(name, ["gpu-0", device("gpu-1", model="x")]) for name in NODES]
-        listed = [device("gpu-0", model="x"), device("gpu-1", model="x")]
+        listed = [nic("gpu-0", "x"), nic("gpu-1", "x")]
         places = (EVERYWHERE, *IN_ZONES.values())
         shared = [network_slice(f"net-{i}", 0, listed, 1, **it) for i, it in enumerate(places)]
         for each in (*own, *shared):
@@ -452,3 +457,19 @@ def rows_of(snapshot: Snapshot) -> list[int]:
 def test_there_are_plain_and_other_templates() -> None:
     templates: list[Template] = [Model().attempt(number).template for number in range(12)]
     assert {each.is_plain for each in templates} == {True, False}
+
+
+def test_a_node_that_changes_does_not_change_the_devices_of_nodes_that_were_like_it() -> None:
+    """Nodes with the same devices are searched once, for the first of them."""
+    model, number = Model(), TEMPLATES.index((CLAIMS[8],))
+    for zone, spec in IN_ZONES.items():
+        listed = [nic("gpu-0", "x"), nic("gpu-1", "x")]
+        model.apply(("slice", network_slice(f"net-{zone}", 0, listed, 1, **spec)))
+    model.answers.find(model.attempt(number))
+    for name in NODES[:2]:
+        model.apply(("label", (name, "z1")))
+        attempt = model.attempt(number)
+        answers = model.answers.find(attempt)
+        for row in rows_of(attempt.snapshot):
+            kept = model.answers.solve(attempt, answers, row)
+            assert devices_in(kept) == devices_in(searched(attempt, row))

@@ -144,6 +144,7 @@ class AnswerCache:
         else:
             answers = known
             answers.available.clear()
+            _hand_over(answers, rows, key, self._solutions)
             yield from _search_on(attempt, answers, rows, self._solutions)
         answers.devices_seen = slices.changes.generation
         answers.uses_seen = slices.shared_uses.generation
@@ -225,6 +226,21 @@ def _compute(attempt: Attempt, solutions: Solutions) -> Interruptible[Answers]:
         is_open = is_open & plain.is_open
     yield from _search_on(attempt, answers, np.flatnonzero(is_open), solutions)
     return answers
+
+
+def _hand_over(
+    answers: Answers, rows: Int64Array, key: tuple[bytes, ...], solutions: Solutions
+) -> None:
+    """Before some rows are searched again: others with their solutions keep these."""
+    is_again = np.zeros(len(answers.first), dtype=np.bool_)
+    is_again[rows] = True
+    others = np.flatnonzero(is_again[answers.first] & ~is_again)
+    for before in set(answers.first[others].tolist()):
+        part = others[answers.first[others] == before]
+        answers.first[part] = part[0]
+        solution = solutions.get((key, before))
+        if solution is not None:
+            solutions[key, int(part[0])] = solution
 
 
 def _search_on(
