@@ -85,6 +85,7 @@ NETWORK = (
     make_claim(
         "a nic, or a gpu", {"name": "r", "firstAvailable": [{"name": "s0", **ANY_NIC}, LIST[1]]}
     ),
+    make_claim("list of one", {"name": "r", "firstAvailable": [{**LIST[0], "count": 1}]}),
     make_claim("tolerant nic", request("r", **NIC, **TOLERANT, **BY_MEMORY)),
 )
 #: Requests that must agree, in one constraint or several, all of them or some.
@@ -287,8 +288,10 @@ class Model:
                 self.cover_all_nodes()
             case "claim":
                 claim = make_claim("other", version=str(self.version))
-                taken = allocated(claim, detail[0], f"gpu-{detail[1]}")
-                self.cache.update_device_object(taken)
+                taken = DeviceId(DRIVER, detail[0], f"gpu-{detail[1]}")
+                # The API server would show a device twice only if the scheduler gave it twice.
+                if taken not in self.cache.snapshot().devices.allocated.whole:
+                    self.cache.update_device_object(allocated(claim, taken.pool, taken.device))
 
     def cover_all_nodes(self) -> None:
         """Each node gets devices of its own, and devices on the network that zones can use."""
@@ -473,3 +476,15 @@ def test_a_node_that_changes_does_not_change_the_devices_of_nodes_that_were_like
         for row in rows_of(attempt.snapshot):
             kept = model.answers.solve(attempt, answers, row)
             assert devices_in(kept) == devices_in(searched(attempt, row))
+
+
+def test_nodes_are_not_alike_if_a_selector_fails_for_a_device_of_one_of_them() -> None:
+    model, number = Model(), TEMPLATES.index((NETWORK[8],))
+    model.apply(("slice", network_slice("net-0", 0, [nic("gpu-0", "y")], 1, **EVERYWHERE)))
+    for name in NODES:
+        model.apply(("slice", make_slice(name, [device("gpu-0", model="y")])))
+    model.apply(("slice", make_slice("b", ["gpu-0"])))
+    attempt = model.attempt(number)
+    answers = model.answers.find(attempt)
+    codes = [answers.codes[row] for row in rows_of(attempt.snapshot)]
+    assert codes == [DOES_NOT_FIT, FAILED, DOES_NOT_FIT, DOES_NOT_FIT]

@@ -25,7 +25,11 @@ from stowage.plugins.dynamic_resources.allocator import (
     Solution,
 )
 from stowage.plugins.dynamic_resources.counters import Counters
-from stowage.plugins.dynamic_resources.plain_requests import has_enough_devices, may_select
+from stowage.plugins.dynamic_resources.plain_requests import (
+    has_enough_devices,
+    have_selected,
+    may_select,
+)
 from stowage.plugins.dynamic_resources.templates import Template
 from stowage.state.devices.device_info import PoolId
 from stowage.state.snapshot import Snapshot
@@ -37,6 +41,8 @@ _MAX_TEMPLATES = 256
 _MAX_SOLUTIONS = 16_384
 #: Searching on 1/4 of the nodes costs as much as deciding all of them at once.
 _TOO_MANY = 4
+#: Searching on 1/500 of the nodes costs as much as finding out which own devices are selected.
+_MANY = 500
 SEARCHES_PER_STEP = 50
 """Searches in one step; most take 50 to 300 microseconds."""
 
@@ -249,7 +255,7 @@ def _search_on(
     """Search on some rows in steps; nodes with the same devices are searched once."""
     slices, key, is_late = attempt.snapshot.devices.slices, attempt.template.key, False
     keeps = not slices.has_ambiguous_counters
-    for number, part in enumerate(slices.alike(rows) if keeps else rows[:, np.newaxis], 1):
+    for number, part in enumerate(_parts(attempt, rows) if keeps else rows[:, np.newaxis], 1):
         if number % SEARCHES_PER_STEP == 0:
             yield
         if is_late:
@@ -276,6 +282,14 @@ def _search_on(
             answers.scores[part] = _score(attempt.template, decided.chosen)
         if keeps:
             solutions[key, row] = answers, decided
+
+
+def _parts(attempt: Attempt, rows: Int64Array) -> Sequence[Int64Array]:
+    """The rows in parts: on the nodes of a part, a search has the same outcome."""
+    devices, has_selected = attempt.snapshot.devices, None
+    if len(rows) * _MANY > attempt.snapshot.num_rows:
+        has_selected = have_selected(attempt.template, devices)
+    return devices.slices.alike(rows, has_selected)
 
 
 def _decide(attempt: Attempt, answers: Answers, row: int) -> Solution | int:

@@ -28,6 +28,7 @@ from stowage.state.devices.device_info import PoolId, Signature
 from stowage.state.devices.devices import Devices
 from stowage.state.devices.selection import (
     FAILS,
+    NO,
     YES,
     Selectors,
     select_signatures,
@@ -210,6 +211,19 @@ def _tolerated_taints(request: Request, columns: DeviceColumns) -> BoolArray:
             for each in columns.taint_sets.values
         ]
     )
+
+
+def have_selected(template: Template, devices: Devices) -> BoolArray:
+    """``bool[rows]``: nodes with a device of their own for which `may_select` holds."""
+    columns = devices.slices.columns
+    found = np.zeros(devices.slices.node_rows, dtype=np.bool_)
+    requests = [request for claim in template.claims for request in claim.all_requests]
+    for expressions in {_expressions(each, devices) for each in requests}:
+        verdict = select_signatures(devices.selectors, expressions, columns)
+        if len(verdict):
+            rows = columns.node_row[verdict[columns.signature] != NO]
+            found[rows[rows >= 0]] = True
+    return found
 
 
 def may_select(template: Template, devices: Devices, pool: PoolId) -> bool:

@@ -190,26 +190,42 @@ class DeviceSlices:
             pools += self._seen_by(self._nodes.names[row], key, relevant)
         return in_order(pools)
 
-    def alike(self, rows: Int64Array) -> Sequence[Int64Array]:
+    def alike(self, rows: Int64Array, is_special: BoolArray | None = None) -> Sequence[Int64Array]:
         """These rows in parts, by the first row: the nodes of a part have the same devices.
 
-        A node with slices of its own has a part for itself.
+        Args:
+            rows: The rows.
+            is_special: ``bool[rows]``: whether a node's own devices matter. The nodes of a part may
+                differ in devices of their own that do not, but only if these are in complete and
+                valid pools. None if all of them matter.
         """
         if not self._shared or self._shared.has_invalid_selectors:
             return [*rows[:, np.newaxis]]
-        if self._rows_with_slices is None:
-            holders = [self._nodes.row_of(name) for name in self._local]
-            self._rows_with_slices = np.array(holders, dtype=np.int64)
-        is_alone = ~self._nodes.exists[rows] | np.isin(rows, self._rows_with_slices)
-        others = rows[~is_alone]
+        may_join = self._with_others(is_special)[rows]
+        is_alone, others = rows[~may_join], rows[may_join]
         groups = self._shared.groups()[others]
         order = np.argsort(groups, kind="stable")
-        parts = [*rows[is_alone][:, np.newaxis]]
+        parts = [*is_alone[:, np.newaxis]]
         for part in np.split(others[order], np.flatnonzero(np.diff(groups[order])) + 1):
             if len(part):
                 is_one = not self._view(int(part[0])).is_per_device
                 parts += [part] if is_one else [*part[:, np.newaxis]]
         return sorted(parts, key=lambda part: int(part[0]))
+
+    def _with_others(self, is_special: BoolArray | None) -> BoolArray:
+        """``bool[rows]``: the nodes that may be in a part with others, see `alike`."""
+        if self._rows_with_slices is None:
+            holders = [self._nodes.row_of(name) for name in self._local]
+            self._rows_with_slices = np.array(holders, dtype=np.int64)
+        found = self._nodes.exists.copy()
+        if is_special is None:
+            found[self._rows_with_slices] = False
+        else:
+            # A pool whose counters are odd for all nodes is odd for those that have slices of it.
+            self._see_all()
+            found[is_special] = False
+            found[[row for rows in self._odd_rows.values() for row in rows]] = False
+        return found
 
     def shared(self) -> Iterator[tuple[SliceInfo, BoolArray]]:
         """The slices that are not for one node, with ``bool[rows]`` of nodes that can use them."""
@@ -241,9 +257,7 @@ class DeviceSlices:
         if self._odd:
             return np.zeros(self._nodes.num_rows, dtype=np.bool_)
         simple = np.ones(self._nodes.num_rows, dtype=np.bool_)
-        for key in self._unseen:
-            self._see(key)
-        self._unseen.clear()
+        self._see_all()
         simple[[row for rows in self._odd_rows.values() for row in rows]] = False
         odd: Iterable[SliceInfo] = self
         if not self._shared.has_invalid_selectors:
@@ -277,6 +291,11 @@ class DeviceSlices:
             self._see(key)
         else:
             self._unseen[key] = None
+
+    def _see_all(self) -> None:
+        for key in self._unseen:
+            self._see(key)
+        self._unseen.clear()
 
     def _see(self, key: PoolId) -> None:
         """Note a pool and the nodes that it has slices for, unless it is simple."""
