@@ -9,6 +9,7 @@ from simcluster.kubelet.nodes import NUM_BENCH_ZONES, ZONE
 Json: TypeAlias = dict[str, Any]
 
 DRIVER = "gpu.example.com"
+_OTHER_DRIVER = "other.example.com"
 CLASS = "gpu"
 DEVICES_PER_NODE = 8
 CLAIMS_PER_NODE = DEVICES_PER_NODE // 2
@@ -55,6 +56,14 @@ def resource_slice(node_name: str) -> Json:
             "devices": devices,
         },
     }
+
+
+def other_slice(node_name: str) -> Json:
+    """Devices of a node that the claims do not ask for."""
+    made = resource_slice(node_name)
+    made["metadata"] = {"name": f"{node_name}-{_OTHER_DRIVER}", "uid": f"uid-other-{node_name}"}
+    made["spec"]["driver"] = _OTHER_DRIVER
+    return made
 
 
 def network_slice(number: int) -> Json:

@@ -7,7 +7,8 @@ the events of the claim too: when it arrives, when its writes are answered, when
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -41,6 +42,7 @@ from stowage_benchmarks.devices import (
     CLAIMS_PER_NODE,
     device_class,
     network_slice,
+    other_slice,
     resource_claim,
     resource_slice,
     with_device,
@@ -53,14 +55,21 @@ _NODES_A_SLICE = 5
 
 def measure_claims(num_nodes: int, num_pods: int) -> CoreResult:
     """Schedule `num_pods` pods with a claim on `num_nodes` nodes with eight devices each."""
-    names = (bench_node(index)["metadata"]["name"] for index in range(num_nodes))
-    return _measure(CLAIMS, map(resource_slice, names), num_nodes, num_pods)
+    return _measure(CLAIMS, map(resource_slice, _names(num_nodes)), num_nodes, num_pods)
 
 
 def measure_network_devices(num_nodes: int, num_pods: int) -> CoreResult:
-    """`measure_claims` with slices that all nodes of a zone can use, one for five nodes."""
+    """`measure_claims` with slices that all nodes of a zone can use, one for five nodes.
+
+    The nodes have eight devices each of another driver.
+    """
     num_slices = max(num_nodes // _NODES_A_SLICE, -(-(WARM_UP_PODS + num_pods) // CLAIMS_PER_NODE))
-    return _measure(NETWORK_DEVICES, map(network_slice, range(num_slices)), num_nodes, num_pods)
+    slices = chain(map(other_slice, _names(num_nodes)), map(network_slice, range(num_slices)))
+    return _measure(NETWORK_DEVICES, slices, num_nodes, num_pods)
+
+
+def _names(num_nodes: int) -> Iterator[str]:
+    return (bench_node(index)["metadata"]["name"] for index in range(num_nodes))
 
 
 def _measure(workload: str, slices: Iterable[Json], num_nodes: int, num_pods: int) -> CoreResult:

@@ -25,8 +25,13 @@ from stowage.plugins.dynamic_resources.allocator import (
     Solution,
 )
 from stowage.plugins.dynamic_resources.counters import Counters
-from stowage.plugins.dynamic_resources.plain_requests import has_enough_devices
+from stowage.plugins.dynamic_resources.plain_requests import (
+    has_enough_devices,
+    have_selected,
+    may_select,
+)
 from stowage.plugins.dynamic_resources.templates import Template
+from stowage.state.devices.device_info import PoolId
 from stowage.state.snapshot import Snapshot
 
 FITS, DOES_NOT_FIT, HAS_INVALID_POOL, FAILED = range(4)
@@ -36,6 +41,8 @@ _MAX_TEMPLATES = 256
 _MAX_SOLUTIONS = 16_384
 #: Searching on 1/4 of the nodes costs as much as deciding all of them at once.
 _TOO_MANY = 4
+#: Searching on 1/500 of the nodes costs as much as finding out which own devices are selected.
+_MANY = 500
 SEARCHES_PER_STEP = 50
 """Searches in one step; most take 50 to 300 microseconds."""
 
@@ -49,7 +56,10 @@ class Answers(msgspec.Struct, eq=False):
         errors: The error of rows that failed.
         first: ``int64[rows]``: the row whose solution is that of a row, too.
         available: The free counters of pools; shared by all searches of an attempt.
+        depends_on: Whether the answers depend on the devices of a pool that no node has for itself;
+            for the pools of which devices were allocated or freed since the answers were made.
         devices_seen: The position in the log of changed devices.
+        uses_seen: The position in the log of the use of such pools.
         nodes_seen: The position in the log of changed nodes.
     """
 
@@ -58,7 +68,9 @@ class Answers(msgspec.Struct, eq=False):
     errors: dict[int, str]
     first: Int64Array
     available: Counters
+    depends_on: dict[PoolId, bool] = msgspec.field(default_factory=dict)
     devices_seen: int = 0
+    uses_seen: int = 0
     nodes_seen: int = 0
 
 
@@ -123,7 +135,7 @@ class AnswerCache:
     def preparing_steps(self, attempt: Attempt) -> Interruptible[None]:
         """What the next call of `find` does for this attempt, in steps, unless it is short."""
         known = self._known(attempt)
-        rows = None if known is None else _changed_rows(known, attempt.snapshot)
+        rows = None if known is None else _changed_rows(known, attempt)
         if rows is None or len(rows) > SEARCHES_PER_STEP:
             answers = yield from self._finding_steps(attempt)
             if answers.errors:
@@ -132,14 +144,16 @@ class AnswerCache:
     def _finding_steps(self, attempt: Attempt) -> Interruptible[Answers]:
         snapshot, key = attempt.snapshot, attempt.template.key
         slices, known = snapshot.devices.slices, self._known(attempt)
-        rows = None if known is None else _changed_rows(known, snapshot)
+        rows = None if known is None else _changed_rows(known, attempt)
         if known is None or rows is None or slices.has_ambiguous_counters:
             answers = yield from _compute(attempt, self._solutions)
         else:
             answers = known
             answers.available.clear()
+            _hand_over(answers, rows, key, self._solutions)
             yield from _search_on(attempt, answers, rows, self._solutions)
         answers.devices_seen = slices.changes.generation
+        answers.uses_seen = slices.shared_uses.generation
         answers.nodes_seen = snapshot.node_changes.generation
         if answers.errors:
             self._answers.pop(key, None)
@@ -152,6 +166,7 @@ class AnswerCache:
         return (
             self._devices is snapshot.devices
             and answers.devices_seen == snapshot.devices.slices.changes.generation
+            and answers.uses_seen == snapshot.devices.slices.shared_uses.generation
             and answers.nodes_seen == snapshot.node_changes.generation
         )
 
@@ -180,14 +195,25 @@ class AnswerCache:
         return solution if known is answers else attempt.search(row, answers.available)
 
 
-def _changed_rows(known: Answers, snapshot: Snapshot) -> Int64Array | None:
+def _changed_rows(known: Answers, attempt: Attempt) -> Int64Array | None:
     """The rows to search again; None for all."""
-    by_devices = snapshot.devices.slices.changes.since(known.devices_seen)
+    snapshot, slices = attempt.snapshot, attempt.snapshot.devices.slices
+    by_devices = slices.changes.since(known.devices_seen)
     by_nodes = snapshot.node_changes.since(known.nodes_seen)
-    if by_devices is None or by_nodes is None:
+    by_pools = slices.shared_uses.tail(known.uses_seen)
+    if by_devices is None or by_nodes is None or by_pools is None:
         return None
-    rows = np.union1d(by_devices, by_nodes) if len(by_nodes) else by_devices
+    pools = [each for each in dict.fromkeys(by_pools) if _depends_on(each, known, attempt)]
+    changed = slices.users_of(pools) if pools else np.zeros(snapshot.num_rows, dtype=np.bool_)
+    changed[by_devices] = changed[by_nodes] = True
+    rows = np.flatnonzero(changed)
     return None if len(rows) * _TOO_MANY > snapshot.num_rows else rows
+
+
+def _depends_on(pool: PoolId, known: Answers, attempt: Attempt) -> bool:
+    if pool not in known.depends_on:
+        known.depends_on[pool] = may_select(attempt.template, attempt.snapshot.devices, pool)
+    return known.depends_on[pool]
 
 
 def _compute(attempt: Attempt, solutions: Solutions) -> Interruptible[Answers]:
@@ -208,13 +234,28 @@ def _compute(attempt: Attempt, solutions: Solutions) -> Interruptible[Answers]:
     return answers
 
 
+def _hand_over(
+    answers: Answers, rows: Int64Array, key: tuple[bytes, ...], solutions: Solutions
+) -> None:
+    """Before some rows are searched again: others with their solutions keep these."""
+    is_again = np.zeros(len(answers.first), dtype=np.bool_)
+    is_again[rows] = True
+    others = np.flatnonzero(is_again[answers.first] & ~is_again)
+    for before in set(answers.first[others].tolist()):
+        part = others[answers.first[others] == before]
+        answers.first[part] = part[0]
+        solution = solutions.get((key, before))
+        if solution is not None:
+            solutions[key, int(part[0])] = solution
+
+
 def _search_on(
     attempt: Attempt, answers: Answers, rows: Int64Array, solutions: Solutions
 ) -> Interruptible[None]:
     """Search on some rows in steps; nodes with the same devices are searched once."""
     slices, key, is_late = attempt.snapshot.devices.slices, attempt.template.key, False
     keeps = not slices.has_ambiguous_counters
-    for number, part in enumerate(slices.alike(rows) if keeps else rows[:, np.newaxis], 1):
+    for number, part in enumerate(_parts(attempt, rows) if keeps else rows[:, np.newaxis], 1):
         if number % SEARCHES_PER_STEP == 0:
             yield
         if is_late:
@@ -241,6 +282,14 @@ def _search_on(
             answers.scores[part] = _score(attempt.template, decided.chosen)
         if keeps:
             solutions[key, row] = answers, decided
+
+
+def _parts(attempt: Attempt, rows: Int64Array) -> Sequence[Int64Array]:
+    """The rows in parts: on the nodes of a part, a search has the same outcome."""
+    devices, has_selected = attempt.snapshot.devices, None
+    if len(rows) * _MANY > attempt.snapshot.num_rows:
+        has_selected = have_selected(attempt.template, devices)
+    return devices.slices.alike(rows, has_selected)
 
 
 def _decide(attempt: Attempt, answers: Answers, row: int) -> Solution | int:

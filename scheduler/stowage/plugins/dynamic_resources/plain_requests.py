@@ -1,9 +1,10 @@
 """All nodes at once, for requests that ask for numbers of devices, which may have to match.
 
 A node has enough devices if as many of them are free and selected as requested. That is exact for
-nodes whose pools are their own, complete and valid, and whose selected devices are plain; the
-others are left to the exact search. So are nodes with enough devices of equal attributes for each
-constraint, unless there is one claim and its constraints concern all its requests.
+nodes whose pools are complete and valid, and whose selected devices are plain; the others are left
+to the exact search. So are nodes with enough devices of equal attributes for each constraint,
+unless there is one claim, its constraints concern all its requests, and the devices are the node's
+own.
 """
 
 from __future__ import annotations
@@ -21,10 +22,19 @@ from stowage.plugins.dynamic_resources.allocator import MAX_RESULTS
 from stowage.plugins.dynamic_resources.matching_devices import MatchingDevices, match_groups
 from stowage.plugins.dynamic_resources.requests import Request, expressions_of
 from stowage.plugins.dynamic_resources.templates import Template
-from stowage.state.arrays import BoolArray
+from stowage.state.arrays import BoolArray, Int64Array
 from stowage.state.devices.device_columns import DeviceColumns
+from stowage.state.devices.device_info import PoolId, Signature
 from stowage.state.devices.devices import Devices
-from stowage.state.devices.selection import FAILS, YES, select_signatures, selection_steps
+from stowage.state.devices.selection import (
+    FAILS,
+    NO,
+    YES,
+    Selectors,
+    select_signatures,
+    selection_steps,
+)
+from stowage.state.devices.shared_slices import SharedDevices
 
 #: Class, selectors, tolerations and capacity: requests that select the same devices.
 _Key: TypeAlias = tuple[object, ...]
@@ -54,11 +64,34 @@ class _Selected(msgspec.Struct, frozen=True, eq=False):
     odd: BoolArray
 
 
+class _Counting:
+    """Counts devices per node, the node's own ones and shared ones.
+
+    Attributes:
+        is_there: ``bool[devices]``: the rows that are devices.
+        shared: The devices that are not for one node.
+    """
+
+    def __init__(self, columns: DeviceColumns, shared: SharedDevices, num_rows: int) -> None:
+        self._node_row = columns.node_row
+        self._num_rows = num_rows
+        self._is_local: BoolArray = columns.node_row >= 0
+        self.is_there = self._is_local.copy()
+        self.is_there[shared.rows] = True
+        self.shared = shared
+
+    def __call__(self, mask: BoolArray) -> Int64Array:
+        """``int64[rows]``: how many of the devices of ``bool[devices]`` each node can use."""
+        own = np.bincount(self._node_row[mask & self._is_local], minlength=self._num_rows)
+        return own + self.shared.per_node(mask)
+
+
 def has_enough_devices(template: Template, devices: Devices, num_rows: int) -> PlainAnswer | None:
     """The nodes that have enough devices for a template; None if the question is not plain."""
     if not template.is_plain or not _is_valid(template, devices):
         return None
     columns = devices.slices.columns
+    per_node = _Counting(columns, devices.slices.shared_devices(), num_rows)
     selected: dict[_Key, _Selected] = {}
     wanted: Counter[_Key] = Counter()
     for claim in template.claims:
@@ -66,15 +99,15 @@ def has_enough_devices(template: Template, devices: Devices, num_rows: int) -> P
             key = _key(request)
             wanted[key] += request.count
             if key not in selected:
-                selected[key] = _select(request, devices)
+                selected[key] = _select(request, devices, per_node.is_there)
     has_enough = np.ones(num_rows, dtype=np.bool_)
     is_open = ~devices.slices.are_simple()
     several = np.zeros(columns.num_rows, dtype=np.int64)
     for key, number in wanted.items():
-        has_enough &= _per_node(selected[key].plain, columns, num_rows) >= number
-        is_open |= _per_node(selected[key].odd, columns, num_rows) > 0
+        has_enough &= per_node(selected[key].plain) >= number
+        is_open |= per_node(selected[key].odd) > 0
         several += selected[key].plain
-    uncertain = _per_node(several > 1, columns, num_rows) > 0
+    uncertain = per_node(several > 1) > 0
     for group in match_groups(template):
         matching = MatchingDevices(columns, group.attributes)
         numbers: Counter[_Key] = Counter()
@@ -83,6 +116,8 @@ def has_enough_devices(template: Template, devices: Devices, num_rows: int) -> P
         wants = [(selected[key].plain, number) for key, number in numbers.items()]
         has_enough &= matching.have_enough(wants, num_rows)
         is_open |= matching.odd_rows(wants, num_rows)
+        for mask, _ in wants:
+            is_open |= per_node.shared.per_node(mask) > 0
         uncertain |= not group.is_whole
     return PlainAnswer(has_enough, is_open | (has_enough & uncertain))
 
@@ -137,14 +172,14 @@ def _expressions(request: Request, devices: Devices) -> tuple[str, ...]:
     return (*expressions_of(selectors), *own)
 
 
-def _select(request: Request, devices: Devices) -> _Selected:
+def _select(request: Request, devices: Devices, is_there: BoolArray) -> _Selected:
     columns = devices.slices.columns
     verdict = select_signatures(devices.selectors, _expressions(request, devices), columns)
     if not len(verdict):
         nothing = np.zeros(columns.num_rows, dtype=np.bool_)
         return _Selected(nothing, nothing)
     verdict = verdict[columns.signature]
-    is_free = ~columns.in_use & (columns.node_row >= 0)
+    is_free = ~columns.in_use & is_there
     is_selected = is_free & (verdict == YES)
     fits = _fitting_signatures(request, columns)[columns.signature]
     fits &= _tolerated_taints(request, columns)[columns.taints]
@@ -178,12 +213,40 @@ def _tolerated_taints(request: Request, columns: DeviceColumns) -> BoolArray:
     )
 
 
+def have_selected(template: Template, devices: Devices) -> BoolArray:
+    """``bool[rows]``: nodes with a device of their own for which `may_select` holds."""
+    columns = devices.slices.columns
+    found = np.zeros(devices.slices.node_rows, dtype=np.bool_)
+    requests = [request for claim in template.claims for request in claim.all_requests]
+    for expressions in {_expressions(each, devices) for each in requests}:
+        verdict = select_signatures(devices.selectors, expressions, columns)
+        if len(verdict):
+            rows = columns.node_row[verdict[columns.signature] != NO]
+            found[rows[rows >= 0]] = True
+    return found
+
+
+def may_select(template: Template, devices: Devices, pool: PoolId) -> bool:
+    """Whether a request may get devices of a pool, or a selector fails for one of them."""
+    signatures = devices.slices.signatures_in(pool)
+    return any(
+        _may_select(_expressions(request, devices), devices.selectors, signatures)
+        for claim in template.claims
+        for request in claim.all_requests
+    )
+
+
+def _may_select(
+    expressions: Sequence[str], selectors: Selectors, signatures: Sequence[Signature]
+) -> bool:
+    for text in expressions:
+        verdicts = selectors.verdicts(text, signatures)
+        if FAILS in verdicts:
+            return True
+        pairs = zip(signatures, verdicts, strict=True)
+        signatures = [each for each, verdict in pairs if verdict == YES]
+    return bool(signatures)
+
+
 def _table(verdicts: Sequence[bool]) -> BoolArray:
     return np.array(verdicts, dtype=np.bool_)
-
-
-def _per_node(mask: BoolArray, columns: DeviceColumns, num_rows: int) -> np.ndarray:
-    counts: np.ndarray = np.bincount(
-        columns.node_row[mask & (columns.node_row >= 0)], minlength=num_rows
-    )
-    return counts

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
 
 from stowage.api.objects.device import ResourceSlice
 from stowage.state.arrays import BoolArray, Int64Array
-from stowage.state.change_log import ChangeLog
+from stowage.state.change_log import ChangeLog, Log
 from stowage.state.changes import is_older
 from stowage.state.devices.device_columns import DeviceColumns
 from stowage.state.devices.device_info import (
     DeviceId,
     DeviceInfo,
     PoolId,
+    Signature,
     SliceInfo,
     compile_slice,
 )
 from stowage.state.devices.features import ALL_FEATURES, DeviceFeatures
 from stowage.state.devices.pool import Pool, in_order, make_pool
-from stowage.state.devices.shared_slices import SharedSlices
+from stowage.state.devices.shared_slices import SharedDevices, SharedSlices
 from stowage.state.nodes.node_columns import NodeColumns
 
 _FEW_SLICES = 8
@@ -73,6 +74,8 @@ class DeviceSlices:
         columns: The devices as columns.
         changes: Rows of nodes whose devices, or their use, changed. Read the nodes' own changes
             too where slices are shared.
+        shared_uses: Pools without slices for one node of which a device was allocated or freed.
+            These are not in `changes`.
         serves_resources: Whether devices may count as resources of nodes; then their changes are
             changes of the usage of nodes, too.
     """
@@ -81,6 +84,7 @@ class DeviceSlices:
         self._features = features
         self.columns = DeviceColumns()
         self.changes = ChangeLog()
+        self.shared_uses: Log[PoolId] = Log()
         self.serves_resources = False
         self._nodes = nodes
         self._by_name: dict[str, SliceInfo] = {}
@@ -95,7 +99,8 @@ class DeviceSlices:
         # Pools with counters that are incomplete or invalid, as nodes see them that only get
         # their counters. Every node gets the counters of every pool.
         self._odd: dict[PoolId, Pool] = {}
-        # The rows of pools that are not simple, see `are_simple`, and the pools to look at.
+        # The pools that are not simple, see `are_simple`, with the rows that they have slices for,
+        # and the pools to look at.
         self._odd_rows: dict[PoolId, list[int]] = {}
         self._unseen: dict[PoolId, None] = {}
 
@@ -153,13 +158,19 @@ class DeviceSlices:
 
     def use_changed(self, device: DeviceId, is_in_use: bool, has_shares: bool) -> None:
         """Note that a device, or a share of it, was allocated or freed."""
-        pool = self._pools.get(PoolId(device.driver, device.pool))
+        key = PoolId(device.driver, device.pool)
+        pool = self._pools.get(key)
         if pool is None:
             return
         for found in pool.by_device.get(device.device, ()):
             self.columns.in_use[found.row] = is_in_use
             self.columns.has_shares[found.row] = has_shares
-        self._note(pool)
+        if pool.num_shared < len(pool.slices):
+            self._note(pool)
+            return
+        self.shared_uses.record(key)
+        if self.serves_resources:
+            self._nodes.usage_changes.forget()
 
     def pools_of(self, row: int) -> tuple[Pool, ...]:
         """The pools that the node of a row can use, in the order in which they are tried.
@@ -179,26 +190,42 @@ class DeviceSlices:
             pools += self._seen_by(self._nodes.names[row], key, relevant)
         return in_order(pools)
 
-    def alike(self, rows: Int64Array) -> Sequence[Int64Array]:
+    def alike(self, rows: Int64Array, is_special: BoolArray | None = None) -> Sequence[Int64Array]:
         """These rows in parts, by the first row: the nodes of a part have the same devices.
 
-        A node with slices of its own has a part for itself.
+        Args:
+            rows: The rows.
+            is_special: ``bool[rows]``: whether a node's own devices matter. The nodes of a part may
+                differ in devices of their own that do not, but only if these are in complete and
+                valid pools. None if all of them matter.
         """
         if not self._shared or self._shared.has_invalid_selectors:
             return [*rows[:, np.newaxis]]
-        if self._rows_with_slices is None:
-            holders = [self._nodes.row_of(name) for name in self._local]
-            self._rows_with_slices = np.array(holders, dtype=np.int64)
-        is_alone = ~self._nodes.exists[rows] | np.isin(rows, self._rows_with_slices)
-        others = rows[~is_alone]
+        may_join = self._with_others(is_special)[rows]
+        is_alone, others = rows[~may_join], rows[may_join]
         groups = self._shared.groups()[others]
         order = np.argsort(groups, kind="stable")
-        parts = [*rows[is_alone][:, np.newaxis]]
+        parts = [*is_alone[:, np.newaxis]]
         for part in np.split(others[order], np.flatnonzero(np.diff(groups[order])) + 1):
             if len(part):
                 is_one = not self._view(int(part[0])).is_per_device
                 parts += [part] if is_one else [*part[:, np.newaxis]]
         return sorted(parts, key=lambda part: int(part[0]))
+
+    def _with_others(self, is_special: BoolArray | None) -> BoolArray:
+        """``bool[rows]``: the nodes that may be in a part with others, see `alike`."""
+        if self._rows_with_slices is None:
+            holders = [self._nodes.row_of(name) for name in self._local]
+            self._rows_with_slices = np.array(holders, dtype=np.int64)
+        found = self._nodes.exists.copy()
+        if is_special is None:
+            found[self._rows_with_slices] = False
+        else:
+            # A pool whose counters are odd for all nodes is odd for those that have slices of it.
+            self._see_all()
+            found[is_special] = False
+            found[[row for rows in self._odd_rows.values() for row in rows]] = False
+        return found
 
     def shared(self) -> Iterator[tuple[SliceInfo, BoolArray]]:
         """The slices that are not for one node, with ``bool[rows]`` of nodes that can use them."""
@@ -206,31 +233,53 @@ class DeviceSlices:
             for each in slices:
                 yield each, rows
 
+    def shared_devices(self) -> SharedDevices:
+        """The devices of the slices that are not for one node."""
+        return self._shared.devices()
+
+    def users_of(self, pools: Iterable[PoolId]) -> BoolArray:
+        """``bool[rows]``: nodes that can use devices of pools without slices for one node."""
+        slices = (each for key in pools for each in self._pools[key].slices.values())
+        return self._shared.users(each for each in slices if each.devices)
+
+    def signatures_in(self, key: PoolId) -> Sequence[Signature]:
+        """The different signatures of the devices of a pool."""
+        listed = self._pools[key].slices.values()
+        return [
+            *{each.signature.id: each.signature for it in listed for each in it.devices}.values()
+        ]
+
     def are_simple(self) -> BoolArray:
-        """``bool[rows]``: nodes whose pools are all their own, complete and valid."""
+        """``bool[rows]``: nodes whose pools are complete and valid, and of one kind each.
+
+        A pool is either of slices for one node, or of slices that are not for one node.
+        """
         if self._odd:
             return np.zeros(self._nodes.num_rows, dtype=np.bool_)
         simple = np.ones(self._nodes.num_rows, dtype=np.bool_)
-        for key in self._unseen:
-            self._see(key)
-        self._unseen.clear()
+        self._see_all()
         simple[[row for rows in self._odd_rows.values() for row in rows]] = False
-        if self._shared:
-            simple &= ~self._shared.users()
-        return simple
+        odd: Iterable[SliceInfo] = self
+        if not self._shared.has_invalid_selectors:
+            odd = (each for key in self._odd_rows for each in self._pools[key].slices.values())
+        shared = [each for each in odd if not each.node_name]
+        return simple & ~self._shared.users(shared) if shared else simple
 
     def noted_pools(self) -> set[PoolId]:
         """The pools, and those of which something is noted: the same ones."""
         return {*self._pools, *self._odd_rows, *self._unseen}
 
-    def odd_rows(self, key: PoolId) -> tuple[list[int], list[int]]:
-        """Rows of a pool whose nodes are not simple because of it: (noted, recounted)."""
+    def odd_rows(self, key: PoolId) -> tuple[list[int] | None, list[int] | None]:
+        """Rows for which a pool that is not simple has slices: (noted, recounted).
+
+        None for a simple pool, and for one that is to be looked at.
+        """
         pool = self._pools.get(key)
         if pool is None:
-            return [*self._odd_rows.get(key, ()), *([-1] if key in self._unseen else ())], []
+            return ([] if key in self._unseen else self._odd_rows.get(key)), None
         if key in self._unseen:
-            return [], []
-        return self._odd_rows.get(key, []), self._recounted(key)
+            return None, None
+        return self._odd_rows.get(key), self._recounted(key)
 
     def _changed(self, key: PoolId) -> None:
         """Note that a pool changed: small ones are looked at now, large ones when asked."""
@@ -243,21 +292,26 @@ class DeviceSlices:
         else:
             self._unseen[key] = None
 
+    def _see_all(self) -> None:
+        for key in self._unseen:
+            self._see(key)
+        self._unseen.clear()
+
     def _see(self, key: PoolId) -> None:
-        """Note the nodes with slices of a pool, unless it is their own, complete and valid."""
+        """Note a pool and the nodes that it has slices for, unless it is simple."""
         rows = self._recounted(key)
-        if rows:
+        if rows is not None:
             self._odd_rows[key] = rows
 
-    def _recounted(self, key: PoolId) -> list[int]:
+    def _recounted(self, key: PoolId) -> list[int] | None:
         slices = list(self._pools[key].slices.values())
         if self._is_simple(key, slices):
-            return []
+            return None
         return [each.holds_row for each in slices if each.holds_row >= 0]
 
     def _is_simple(self, key: PoolId, slices: list[SliceInfo]) -> bool:
         pool, first = self._pools[key], slices[0]
-        if pool.num_shared or len(slices) != first.num_slices:
+        if pool.num_shared not in (0, len(slices)) or len(slices) != first.num_slices:
             return False
         if any(
             each.holds_row != first.holds_row or each.generation != first.generation
