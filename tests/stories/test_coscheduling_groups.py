@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowage.api.events import PodGroupSeen
-from stowage.api.instructions import BindPod, PatchPodGroupStatus
+from stowage.api.instructions import BindPod, ClearNomination, PatchPodGroupStatus
 from stowage.api.objects.pod_groups import COSCHEDULING_GROUPS
 from tests.stories.gang_driver import GangDriver, make_group
 from tests.support.builders import make_pod
@@ -122,3 +122,22 @@ def test_a_member_that_another_scheduler_has_placed_leaves_less_to_be_placed() -
     _show(driver, "b", node="elsewhere")
     driver.run(20)
     assert len(driver.bound("p-0", "p-1")) == 1
+
+
+def test_a_gang_that_a_label_takes_a_member_from_gives_back_the_room_that_evictions_made() -> None:
+    driver = _driver_with_group(cpu="2")
+    for name in ("low-0", "low-1"):
+        driver.show(make_pod(name, cpu="1", node="a", priority=1))
+    labels = {"scheduling.x-k8s.io/pod-group": "g"}
+    for name in ("p-0", "p-1"):
+        driver.show(make_pod(name, cpu="1", labels=labels, priority=100))
+    driver.schedule(1)
+    assert sorted(driver.evicted) == ["low-0", "low-1"]
+    driver.take(ClearNomination)
+    driver.show(
+        make_pod("p-1", cpu="1", labels={"scheduling.x-k8s.io/pod-group": "other"}, priority=100)
+    )
+    driver.show(make_pod("heir", cpu="2", priority=100))
+    driver.run(15)
+    assert [each.pod.name for each in driver.take(ClearNomination)] == ["p-0", "p-1"]
+    assert driver.bound("heir") == ["heir"]

@@ -49,7 +49,8 @@ def waiting_pod_changes_group(
 
     The pod itself is tried again, since its new group may need no further member.
     """
-    clear_nominations_if_held(state, old.group_key, now)
+    for key in (old.group_key, new.group_key):
+        clear_nominations_if_held(state, key, now)
     yield from state.queue.try_again_steps((new.uid,), event, now)
     yield from release_complete_gang(state, new, event, now)
 
