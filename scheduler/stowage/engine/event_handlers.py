@@ -37,7 +37,11 @@ from stowage.engine.binding.failure import retry_after_victim
 from stowage.engine.binding.state_machine import BindingEvent, advance_binding
 from stowage.engine.extenders.consulting import drop_consultation
 from stowage.engine.pod_groups.held_nominations import clear_nominations_if_held
-from stowage.engine.pod_groups.quorum import release_complete_gang
+from stowage.engine.pod_groups.quorum import (
+    placed_pod_seen,
+    release_complete_gang,
+    waiting_pod_changes_group,
+)
 from stowage.engine.released_nominations import release_nomination
 from stowage.engine.scheduling_failure import report_invalid_pod
 from stowage.engine.state.bindings import LastSeen
@@ -163,8 +167,7 @@ def assigned_pod_seen(
             f"Pod {info.key}", f"assumed on node {change.moved_from}, but bound to {info.node_name}"
         )
     if change.actions & ActionType.ADD:
-        if info.group and change.old is None:
-            yield from release_complete_gang(state, info, ASSIGNED_POD_ADD, now)
+        yield from placed_pod_seen(state, change.old, info, ASSIGNED_POD_ADD, now)
         yield from state.queue.move_steps(ASSIGNED_POD_ADD, None, info, now)
         return (ASSIGNED_POD_ADD,)
     moved = yield from _move_on_updates(state, change, now)
@@ -297,6 +300,8 @@ def _move_on_updates(
     state: EngineState, change: PodChange, now: float
 ) -> Interruptible[ClusterEvents]:
     """Move the pods that the update of a pod on a node may help."""
+    if change.new is not None:
+        yield from placed_pod_seen(state, change.old, change.new, ASSIGNED_POD_UPDATE, now)
     updates = [each for each in ASSIGNED_POD_UPDATES if each.action.overlaps(change.actions)]
     for update in updates:
         yield from state.queue.move_steps(update, change.old, change.new, now)
@@ -312,9 +317,8 @@ def _update_waiting(state: EngineState, info: PodInfo, now: float) -> Interrupti
     if info.group and info.nominated_node_name:
         # The nomination was on its way when PreEnqueue began to hold the group.
         clear_nominations_if_held(state, info.group_key, now)
-    if info.group and old is not None and old.group_key != info.group_key:
-        # A label names its group.
-        yield from release_complete_gang(state, info, UNSCHEDULED_POD_UPDATE, now)
+    if old is not None and old.group_key != info.group_key:
+        yield from waiting_pod_changes_group(state, old, info, UNSCHEDULED_POD_UPDATE, now)
 
 
 def _pod_info(state: EngineState, pod: Pod) -> PodInfo | None:

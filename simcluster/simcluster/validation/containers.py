@@ -8,6 +8,8 @@ from simcluster.validation.resources import requirements
 from simcluster.validation.rules import Errors, Rule
 from simcluster.values import Json
 
+_MAX_RESTART_RULES = 20
+_MAX_EXIT_CODES = 255
 _ONE_SOURCE = "may not have more than one field specified at a time"
 
 
@@ -179,6 +181,41 @@ _AFTER_MOUNTS = (
 )
 
 
+def _exit_codes(rule: Json, path: str) -> Errors:
+    exit_codes, place = rule.get("exitCodes"), f"{path}.exitCodes"
+    if exit_codes is None:
+        yield errors.required(place, "must be specified")
+        return
+    values = exit_codes.get("values") or ()
+    if exit_codes.get("operator") not in ("In", "NotIn"):
+        operator = exit_codes.get("operator", "")
+        yield errors.unsupported_value(f"{place}.operator", operator, ("In", "NotIn"))
+    if len(values) > _MAX_EXIT_CODES:
+        yield errors.too_many(f"{place}.values", len(values), _MAX_EXIT_CODES)
+
+
+_RESTART = (
+    rules.one_of("restartPolicy", "Always", "Never", "OnFailure"),
+    rules.each(
+        "restartPolicyRules",
+        rules.one_of("action", "Restart", "RestartAllContainers"),
+        _exit_codes,
+    ),
+)
+
+
+def _restart(container: Json, path: str) -> Errors:
+    """Errors of what the container does when it exits (ContainerRestartRules)."""
+    listed = container.get("restartPolicyRules") or ()
+    if listed and not container.get("restartPolicy"):
+        detail = "must specify restartPolicy when restart rules are used"
+        yield errors.required(f"{path}.restartPolicy", detail)
+        return
+    if len(listed) > _MAX_RESTART_RULES:
+        yield errors.too_many(f"{path}.restartPolicyRules", len(listed), _MAX_RESTART_RULES)
+    yield from rules.check(container, path, _RESTART)
+
+
 def _init_host_ports(container: Json, path: str) -> Errors:
     return _host_ports([container], path.rpartition("[")[0])
 
@@ -192,9 +229,8 @@ def containers(spec: Json, path: str) -> Errors:
     """Errors of all containers of a pod spec, init containers last."""
     volumes = {volume.get("name", "") for volume in spec.get("volumes") or ()}
     common = (*_BEFORE_MOUNTS, _mounts(volumes), *_AFTER_MOUNTS)
-    no_policy = rules.absent("restartPolicy", "may not be set for non-init containers")
     each_container = rules.each(
-        "containers", *common, rules.Distinct("name"), *_LIFECYCLE, no_policy
+        "containers", *common, rules.Distinct("name"), *_LIFECYCLE, _restart
     )
     yield from rules.need("containers")(spec, path)
     yield from each_container(spec, path)
@@ -204,7 +240,7 @@ def containers(spec: Json, path: str) -> Errors:
     yield from rules.each(
         "initContainers",
         *common,
-        rules.one_of("restartPolicy", "Always"),
+        _restart,
         rules.Distinct("name", taken, counts_empty=False),
         _init_host_ports,
         _init_lifecycle,

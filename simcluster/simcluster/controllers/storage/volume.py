@@ -18,6 +18,7 @@ from simcluster.controllers.storage.volume_fit import (
     mode_of,
 )
 from simcluster.controllers.storage.volume_index import VolumeIndex
+from simcluster.kinds.admission.volumes import is_default_class, set_default_class
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
@@ -62,7 +63,8 @@ class VolumeController(Reconciler):
                 self.enqueue(Key(*key))
 
     def _on_class(self, change: Change) -> None:
-        for key in self._index.pending_claims(change.current.name):
+        classless = self._index.pending_claims("") if is_default_class(change.current) else []
+        for key in self._index.pending_claims(change.current.name) + classless:
             self.enqueue(Key(*key))
 
     def reconcile(self, key: Key) -> None:
@@ -128,6 +130,8 @@ class VolumeController(Reconciler):
         if volume is not None:
             self._bind(claim, volume)
             return
+        if not class_of(claim.obj) and self._set_default_class(claim):
+            return
         self._set_claim_status(claim, {"phase": "Pending"})
         recorder, kind = self.shared.recorder, PERSISTENT_VOLUME_CLAIMS
         if waits and not annotation(claim.obj, SELECTED_NODE):
@@ -141,6 +145,14 @@ class VolumeController(Reconciler):
             recorder.warning(_SOURCE, kind, claim, "ProvisioningFailed", why)
         else:
             self._ask_for_volume(claim, storage_class)
+
+    def _set_default_class(self, claim: Stored) -> bool:
+        """Give a claim the default class if this was made later; the update is reconciled."""
+        obj = editable(claim)
+        is_changed = set_default_class(self.store, obj)
+        if is_changed:
+            self.registry.replace(PERSISTENT_VOLUME_CLAIMS, claim, obj)
+        return is_changed
 
     def _reserved_volume(self, claim: Stored) -> Stored | None:
         """The volume whose ``claimRef`` names the claim, if it fits."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from simcluster.controllers.ownership import is_selected
+from simcluster.kinds.admission.volumes import BETA_CLASS
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS
 from simcluster.store.store import Stored
 from simcluster.values import Json
@@ -15,7 +16,6 @@ PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 STORAGE_PROVISIONER = "volume.kubernetes.io/storage-provisioner"
 BETA_STORAGE_PROVISIONER = "volume.beta.kubernetes.io/storage-provisioner"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
-_BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 def annotation(obj: Json, name: str) -> str:
@@ -25,7 +25,7 @@ def annotation(obj: Json, name: str) -> str:
 
 def class_of(obj: Json) -> str:
     """The storage class of a claim or volume; empty for none."""
-    return annotation(obj, _BETA_CLASS) or obj["spec"].get("storageClassName") or ""
+    return annotation(obj, BETA_CLASS) or obj["spec"].get("storageClassName") or ""
 
 
 def claim_reference(claim: Stored) -> Json:

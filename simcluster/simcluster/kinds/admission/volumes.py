@@ -3,25 +3,42 @@
 from simcluster.apiserver.errors import forbidden
 from simcluster.kinds.admission.limit_ranges import review_claim_growth
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES
-from simcluster.store.store import Store
+from simcluster.store.store import Store, Stored
 from simcluster.values import Json
 from stowage.api.values.quantity import quantity_nano_value
 
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER = "kubernetes.io/pv-protection"
+#: The annotation that named the class before ``storageClassName`` did.
+BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 _IS_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
 def admit_claim(store: Store, claim: Json) -> None:
     """Protect a claim (StorageObjectInUseProtection); without a class it gets the default one."""
     _protect(claim, CLAIM_FINALIZER)
-    if "storageClassName" in claim["spec"]:
-        return
+    set_default_class(store, claim)
+
+
+def set_default_class(store: Store, claim: Json) -> bool:
+    """Give a claim that says nothing about its class the default one; whether there is one."""
+    if "storageClassName" in claim["spec"] or BETA_CLASS in (
+        claim["metadata"].get("annotations") or {}
+    ):
+        return False
     classes = store.collection(STORAGE_CLASSES.stored_in).items()
-    defaults = [stored for stored in classes if stored.annotations.get(_IS_DEFAULT_CLASS) == "true"]
-    if defaults:  # of several the newest, and of equally old ones the first by name
-        newest = max(defaults, key=lambda stored: str(stored.metadata["creationTimestamp"]))
-        claim["spec"]["storageClassName"] = newest.name
+    defaults = [stored for stored in classes if is_default_class(stored)]
+    if not defaults:
+        return False
+    # Of several the newest, and of equally old ones the first by name.
+    newest = max(defaults, key=lambda stored: str(stored.metadata["creationTimestamp"]))
+    claim["spec"]["storageClassName"] = newest.name
+    return True
+
+
+def is_default_class(storage_class: Stored) -> bool:
+    """Whether claims that say nothing about their class get this one."""
+    return storage_class.annotations.get(_IS_DEFAULT_CLASS) == "true"
 
 
 def review_claim_change(store: Store, claim: Json, old: Json) -> None:

@@ -46,6 +46,10 @@ def container(**fields: Any) -> Json:
     return {"containers": [{**C, **fields}]}
 
 
+def restart_rule(action: str = "RestartAllContainers", operator: str = "In") -> Json:
+    return {"action": action, "exitCodes": {"operator": operator, "values": [1]}}
+
+
 def amounts(**kinds: Json) -> Json:
     return container(resources=kinds)
 
@@ -300,7 +304,44 @@ POD_SPECS: list[tuple[Json, Causes]] = [
             )
         ],
     ),
+    (
+        container(restartPolicyRules=[restart_rule()]),
+        [
+            (
+                REQUIRED,
+                "spec.containers[0].restartPolicy",
+                f"{NEEDED}: must specify restartPolicy when restart rules are used",
+            )
+        ],
+    ),
+    (
+        container(restartPolicy="Never", restartPolicyRules=[restart_rule("Stop", "Equals")]),
+        [
+            (
+                UNSUPPORTED,
+                "spec.containers[0].restartPolicyRules[0].action",
+                ('Unsupported value: "Stop": supported values: "Restart", "RestartAllContainers"'),
+            ),
+            (
+                UNSUPPORTED,
+                "spec.containers[0].restartPolicyRules[0].exitCodes.operator",
+                'Unsupported value: "Equals": supported values: "In", "NotIn"',
+            ),
+        ],
+    ),
 ]
+
+
+@pytest.mark.parametrize("policy", ["Always", "Never", "OnFailure"])
+@pytest.mark.parametrize("kind", ["containers", "initContainers"])
+async def test_a_container_has_a_restart_policy_and_rules_of_its_own(
+    api: ApiClient, kind: str, policy: str
+) -> None:
+    restarts = {"restartPolicy": policy, "restartPolicyRules": [restart_rule()]}
+    spec = {"containers": [C], kind: [{**C, "name": "restarts", **restarts}]}
+    reply = await api.post(sent.PODS, pod("restarts", **spec))
+    assert reply.status == 201
+    assert reply.body["spec"][kind][0]["restartPolicyRules"] == [restart_rule()]
 
 
 @pytest.mark.parametrize(("spec", "expected"), POD_SPECS)

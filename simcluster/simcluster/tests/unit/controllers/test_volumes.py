@@ -351,3 +351,20 @@ def test_of_several_default_classes_the_newest_counts(older: str, newer: str, wa
     del classless["spec"]["storageClassName"]
     cluster.create(PERSISTENT_VOLUME_CLAIMS, classless)
     assert cluster.get(PERSISTENT_VOLUME_CLAIMS, "data")["spec"]["storageClassName"] == want
+
+
+def test_a_claim_without_a_class_gets_a_default_class_that_is_made_later() -> None:
+    cluster = ManualCluster(binds=False)
+    for name in ("classless", "static"):
+        made = claim(name)
+        made["spec"]["storageClassName"] = ""
+        if name == "classless":
+            del made["spec"]["storageClassName"]
+        cluster.create(PERSISTENT_VOLUME_CLAIMS, made)
+    cluster.settle()
+    default = storage_class("late")
+    default["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
+    cluster.create(STORAGE_CLASSES, default)
+    cluster.settle()
+    claims = [cluster.get(PERSISTENT_VOLUME_CLAIMS, name) for name in ("classless", "static")]
+    assert [each["spec"]["storageClassName"] for each in claims] == ["late", ""]
