@@ -77,7 +77,7 @@ unit: install ## The unit tests only, in a minute
 	$(BIN)/python -m pytest -n auto $(UNIT)
 
 pytest: install
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 MUTANTS ?= 2000
 
