@@ -48,6 +48,10 @@ class Log(Generic[Item]):
         self._forgotten = self.generation + 1
         self._items.clear()
 
+    def num_since(self, generation: int) -> int | None:
+        """Number of changes after `generation`; None if some were dropped."""
+        return None if generation < self._forgotten else self.generation - generation
+
     def tail(self, generation: int) -> Sequence[Item] | None:
         """The changes after `generation`, oldest first; None if some were dropped."""
         start = generation - self._forgotten

@@ -52,3 +52,15 @@ def test_the_same_generation_returns_the_same_array_until_a_change() -> None:
     again = log.since(0)
     assert again is not None
     assert again.tolist() == [1, 3]
+
+
+def test_changes_are_counted_as_recorded_until_some_are_dropped() -> None:
+    log = ChangeLog()
+    log.record(1)
+    seen = log.generation
+    assert log.num_since(seen) == 0
+    log.record(7)
+    log.record(7)
+    assert log.num_since(seen) == 2
+    log.forget()
+    assert log.num_since(seen) is None

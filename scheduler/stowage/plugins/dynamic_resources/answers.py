@@ -55,6 +55,7 @@ class Answers(msgspec.Struct, eq=False):
         scores: ``int64[rows]``: what the chosen alternatives are worth; None without alternatives.
         errors: The error of rows that failed.
         first: ``int64[rows]``: the row whose solution is that of a row, too.
+        shares: Whether a solution may be that of several rows.
         available: The free counters of pools; shared by all searches of an attempt.
         depends_on: Whether the answers depend on the devices of a pool that no node has for itself;
             for the pools of which devices were allocated or freed since the answers were made.
@@ -68,6 +69,7 @@ class Answers(msgspec.Struct, eq=False):
     errors: dict[int, str]
     first: Int64Array
     available: Counters
+    shares: bool = False
     depends_on: dict[PoolId, bool] = msgspec.field(default_factory=dict)
     devices_seen: int = 0
     uses_seen: int = 0
@@ -132,9 +134,21 @@ class AnswerCache:
                 return answers
         return finish(self._finding_steps(attempt))
 
+    def are_nearly_current(self, template: Template, snapshot: Snapshot) -> bool:
+        """Whether so little has changed that `find` takes one step at most."""
+        known, slices = self._known(template, snapshot), snapshot.devices.slices
+        if known is None or known.uses_seen != slices.shared_uses.generation:
+            return False
+        num_devices = slices.changes.num_since(known.devices_seen)
+        num_nodes = snapshot.node_changes.num_since(known.nodes_seen)
+        if num_devices is None or num_nodes is None:
+            return False
+        limit = min(SEARCHES_PER_STEP, snapshot.num_rows // _TOO_MANY)
+        return num_devices + num_nodes <= limit
+
     def preparing_steps(self, attempt: Attempt) -> Interruptible[None]:
         """What the next call of `find` does for this attempt, in steps, unless it is short."""
-        known = self._known(attempt)
+        known = self._known(attempt.template, attempt.snapshot)
         rows = None if known is None else _changed_rows(known, attempt)
         if rows is None or len(rows) > SEARCHES_PER_STEP:
             answers = yield from self._finding_steps(attempt)
@@ -143,14 +157,15 @@ class AnswerCache:
 
     def _finding_steps(self, attempt: Attempt) -> Interruptible[Answers]:
         snapshot, key = attempt.snapshot, attempt.template.key
-        slices, known = snapshot.devices.slices, self._known(attempt)
+        slices, known = snapshot.devices.slices, self._known(attempt.template, snapshot)
         rows = None if known is None else _changed_rows(known, attempt)
         if known is None or rows is None or slices.has_ambiguous_counters:
             answers = yield from _compute(attempt, self._solutions)
         else:
             answers = known
             answers.available.clear()
-            _hand_over(answers, rows, key, self._solutions)
+            if answers.shares:
+                _hand_over(answers, rows, key, self._solutions)
             yield from _search_on(attempt, answers, rows, self._solutions)
         answers.devices_seen = slices.changes.generation
         answers.uses_seen = slices.shared_uses.generation
@@ -170,13 +185,13 @@ class AnswerCache:
             and answers.nodes_seen == snapshot.node_changes.generation
         )
 
-    def _known(self, attempt: Attempt) -> Answers | None:
+    def _known(self, template: Template, snapshot: Snapshot) -> Answers | None:
         """The answers about the rows that there are now, which may be out of date."""
-        if self._devices is not attempt.snapshot.devices:
+        if self._devices is not snapshot.devices:
             self._answers.clear()
-            self._devices = attempt.snapshot.devices
-        known = self._answers.get(attempt.template.key)
-        has_all = known is not None and len(known.codes) == attempt.snapshot.num_rows
+            self._devices = snapshot.devices
+        known = self._answers.get(template.key)
+        has_all = known is not None and len(known.codes) == snapshot.num_rows
         return known if has_all else None
 
     def solve(self, attempt: Attempt, answers: Answers, row: int) -> Solution | None:
@@ -203,10 +218,10 @@ def _changed_rows(known: Answers, attempt: Attempt) -> Int64Array | None:
     by_pools = slices.shared_uses.tail(known.uses_seen)
     if by_devices is None or by_nodes is None or by_pools is None:
         return None
+    rows = np.union1d(by_devices, by_nodes) if len(by_nodes) else by_devices
     pools = [each for each in dict.fromkeys(by_pools) if _depends_on(each, known, attempt)]
-    changed = slices.users_of(pools) if pools else np.zeros(snapshot.num_rows, dtype=np.bool_)
-    changed[by_devices] = changed[by_nodes] = True
-    rows = np.flatnonzero(changed)
+    if pools:
+        rows = np.union1d(rows, np.flatnonzero(slices.users_of(pools)))
     return None if len(rows) * _TOO_MANY > snapshot.num_rows else rows
 
 
@@ -263,6 +278,7 @@ def _search_on(
             continue
         row = int(part[0])
         answers.first[part] = row
+        answers.shares |= len(part) > 1
         solutions.pop((key, row), None)
         try:
             decided = _decide(attempt, answers, row)
@@ -287,7 +303,7 @@ def _search_on(
 def _parts(attempt: Attempt, rows: Int64Array) -> Sequence[Int64Array]:
     """The rows in parts: on the nodes of a part, a search has the same outcome."""
     devices, has_selected = attempt.snapshot.devices, None
-    if len(rows) * _MANY > attempt.snapshot.num_rows:
+    if devices.slices.has_shared and len(rows) * _MANY > attempt.snapshot.num_rows:
         has_selected = have_selected(attempt.template, devices)
     return devices.slices.alike(rows, has_selected)
 

@@ -113,6 +113,11 @@ class DeviceSlices:
         return self._nodes.num_rows
 
     @property
+    def has_shared(self) -> bool:
+        """Whether there are slices that are not for one node."""
+        return bool(self._shared)
+
+    @property
     def has_ambiguous_counters(self) -> bool:
         """Whether pools of one name and different drivers have counters.
 
