@@ -12,6 +12,8 @@ import msgspec
 RECORDINGS = "recordings"
 _WITHOUT_CALLS = "the recording ends before its first call"
 """How `stowage replay` ends for a process that was killed at its start."""
+_REPLAYED = ", replayed "
+"""What stands between the recorded instruction and the replayed one."""
 _CALLED_S = 3600.0
 """A replay that takes longer hangs."""
 
@@ -65,6 +67,14 @@ def _replay(folder: Path) -> Replay:
         problem = " ".join(done.stderr.split()) or f"status {done.returncode}"
         if problem.endswith(_WITHOUT_CALLS):
             return Replay(process, size, end="killed before the first call")
+        if _had_no_memory(problem):
+            return Replay(process, size, end="a plugin got no memory")
         return Replay(process, size, problem=problem)
     report = msgspec.json.decode(done.stdout, type=_Report)
     return Replay(process, size, report.calls, report.events, report.instructions, report.end)
+
+
+def _had_no_memory(difference: str) -> bool:
+    """Whether a plugin failed for want of memory, which it has in the replay."""
+    recorded, _, replayed = difference.partition(_REPLAYED)
+    return MemoryError.__name__ in recorded and MemoryError.__name__ not in replayed

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from stowage_benchmarks.chaos.replays import RECORDINGS, Replay, replay_all
 from stowage_benchmarks.chaos.result import ChaosResult, this_machine
 from tests.support.recorded_cluster import write_recording
+
+DIFFERENCE = "error: call 7 differs: recorded AttemptResult({}), replayed AttemptResult({})"
 
 
 def _result() -> ChaosResult:
@@ -49,3 +54,22 @@ def test_a_recording_of_a_process_that_was_killed_before_its_first_call_is_no_pr
     write_recording(folder / "x.recording", [])
     (replay,) = replay_all(tmp_path, lambda _text: None)
     assert (replay.problem, replay.end) == ("", "killed before the first call")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "replayed", "end"),
+    [
+        ("message='PostFilter: MemoryError'", "message=''", "a plugin got no memory"),
+        ("message=''", "message='PostFilter: MemoryError'", ""),
+        ("message='MemoryError'", "message='other MemoryError'", ""),
+    ],
+)
+def test_a_difference_is_no_problem_only_if_a_plugin_got_no_memory_when_it_was_recorded(
+    recorded: str, replayed: str, end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / RECORDINGS / "replica-b-0001").mkdir(parents=True)
+    difference = DIFFERENCE.format(recorded, replayed)
+    ended = subprocess.CompletedProcess([], 1, stdout="", stderr=difference)
+    monkeypatch.setattr(subprocess, "run", lambda *_given, **_options: ended)
+    (replay,) = replay_all(tmp_path, lambda _text: None)
+    assert (replay.end, replay.problem) == (end, "" if end else difference)
