@@ -21,8 +21,7 @@ _KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _MAP_TYPES = ("atomic", "granular")
 _LIST_TYPES = ("atomic", "set", "map")
-
-
+_NAMES = {"name", "generateName"}
 _UNSUPPORTED = ("$ref", "id", "definitions", "dependencies", "patternProperties", "additionalItems")
 
 
@@ -173,6 +172,3 @@ def _metadata_errors(schema: Json, field: str) -> Iterator[FieldError]:
             " specified"
         )
         yield forbidden_field(field, why)
-
-
-_NAMES = {"name", "generateName"}
