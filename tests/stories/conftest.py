@@ -1,4 +1,4 @@
-"""An engine with the default plugins; every invariant is checked when a test ends."""
+"""An engine with the default plugins, and the nodes that are searched for devices."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from stowage.engine import Engine
+from stowage.plugins.dynamic_resources.allocator import NodeSearch, Solution
+from stowage.state.devices.pool import Pool
 from tests.support.engines import default_engine
 
 
@@ -16,3 +18,19 @@ def engine() -> Iterator[Engine]:
     built = default_engine()
     yield built
     built.validate()
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The nodes that were searched, one after the other."""
+    found: list[str] = []
+    run = NodeSearch.run
+
+    def noting(
+        search: NodeSearch, pools: tuple[Pool, ...], node_name: str, labels: dict[str, str]
+    ) -> Solution | None:
+        found.append(node_name)
+        return run(search, pools, node_name, labels)
+
+    monkeypatch.setattr(NodeSearch, "run", noting)
+    return found

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from stowage.api.events import DeviceObjectSeen, NodeSeen, PendingPodSeen
 from stowage.engine import Engine
-from stowage.plugins.dynamic_resources.allocator import NodeSearch, Solution
 from stowage.plugins.dynamic_resources.answers import SEARCHES_PER_STEP
-from stowage.state.devices.pool import Pool
 from tests.stories.claim_driver import writes_in
 from tests.support.builders import make_node
 from tests.support.device_builders import make_claim, make_class, make_slice, pod_with_claims
@@ -57,19 +53,9 @@ def test_nodes_are_searched_in_steps_for_the_first_pod_and_decided_as_in_one_cal
 
 
 def test_a_node_whose_search_fails_is_searched_once_in_an_attempt(
-    monkeypatch: pytest.MonkeyPatch,
+    searched: list[str],
 ) -> None:
     """The pools are incomplete, and a request for all devices of them is an error."""
-    searched: list[str] = []
-    run = NodeSearch.run
-
-    def counting(
-        search: NodeSearch, pools: tuple[Pool, ...], node_name: str, labels: dict[str, str]
-    ) -> Solution | None:
-        searched.append(node_name)
-        return run(search, pools, node_name, labels)
-
-    monkeypatch.setattr(NodeSearch, "run", counting)
     every_device = {"deviceClassName": "gpu", "allocationMode": "All"}
     engine = _engine({"name": "r", "exactly": every_device}, num_slices=2)
     engine.schedule(0.0, 1)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from stowage.api.events import DeviceObjectSeen, NodeSeen, PendingPodSeen
 from stowage.api.instructions import BindClaims
 from stowage.engine import Engine
-from stowage.plugins.dynamic_resources.allocator import NodeSearch, Solution
-from stowage.state.devices.pool import Pool
 from tests.support.builders import make_node
 from tests.support.device_builders import (
     make_claim,
@@ -41,22 +37,6 @@ def _engine() -> Engine:
         nics = make_slice(name, ["nic-0", "nic-1"], driver=DRIVERS["nic"], allNodes=True)
         engine.handle([DeviceObjectSeen(nics)], 0.0)
     return engine
-
-
-@pytest.fixture
-def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The nodes that were searched, one after the other."""
-    found: list[str] = []
-    run = NodeSearch.run
-
-    def noting(
-        search: NodeSearch, pools: tuple[Pool, ...], node_name: str, labels: dict[str, str]
-    ) -> Solution | None:
-        found.append(node_name)
-        return run(search, pools, node_name, labels)
-
-    monkeypatch.setattr(NodeSearch, "run", noting)
-    return found
 
 
 def _devices_of(engine: Engine, name: str, *requests: dict[str, Any]) -> list[str]:

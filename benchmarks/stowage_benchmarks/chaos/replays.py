@@ -12,6 +12,8 @@ import msgspec
 RECORDINGS = "recordings"
 _WITHOUT_CALLS = "the recording ends before its first call"
 """How `stowage replay` ends for a process that was killed at its start."""
+NO_MEMORY = "a plugin got no memory"
+"""The end of a recording whose rest is not compared."""
 _REPLAYED = ", replayed "
 """What stands between the recorded instruction and the replayed one."""
 _CALLED_S = 3600.0
@@ -68,7 +70,7 @@ def _replay(folder: Path) -> Replay:
         if problem.endswith(_WITHOUT_CALLS):
             return Replay(process, size, end="killed before the first call")
         if _had_no_memory(problem):
-            return Replay(process, size, end="a plugin got no memory")
+            return Replay(process, size, end=NO_MEMORY)
         return Replay(process, size, problem=problem)
     report = msgspec.json.decode(done.stdout, type=_Report)
     return Replay(process, size, report.calls, report.events, report.instructions, report.end)

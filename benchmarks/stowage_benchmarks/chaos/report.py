@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from stowage_benchmarks.chaos.replays import Replay
+from stowage_benchmarks.chaos.replays import NO_MEMORY, Replay
 from stowage_benchmarks.chaos.result import ChaosResult
 
 
@@ -61,7 +61,7 @@ def print_chaos(console: Console, result: ChaosResult) -> None:
 
 
 def _print_replays(console: Console, replays: Sequence[Replay]) -> None:
-    equal = [each for each in replays if not each.problem]
+    equal = [each for each in replays if not each.problem and each.end != NO_MEMORY]
     console.print(
         f"{len(equal)} of {len(replays)} recordings replay equal: "
         f"{sum(each.calls for each in equal):,} calls with "

@@ -8,8 +8,6 @@ is seen.
 
 from typing import NamedTuple
 
-import msgspec
-
 from simcluster.controllers.devices.references import (
     device_claim_name,
     device_claims_of,
@@ -20,11 +18,10 @@ from simcluster.controllers.devices.references import (
 from simcluster.controllers.recorder import EventRecorder
 from simcluster.kinds.resources import NODES, PODS, RESOURCE_CLAIMS
 from simcluster.kubelet.node_load import Refusal
+from simcluster.kubelet.nodes import is_selected
 from simcluster.store.registry import Registry
 from simcluster.store.store import Change, Stored
 from simcluster.values import Json
-from stowage.api.objects.node import NodeSelector
-from stowage.api.values.node_affinity import compile_node_selector
 
 REASON = "FailedPrepareDynamicResources"
 _TEXT = "Failed to prepare dynamic resources: prepare dynamic resources: "
@@ -157,7 +154,8 @@ class DeviceClaims:
     def _refusal(self, pod: Stored, claim: Stored) -> Refusal | None:
         place, node_name = f"{claim.namespace}/{claim.name}", pod.spec["nodeName"]
         node = self._store.get(NODES.stored_in, "", node_name)
-        if node is not None and not _is_for(claim, node):
+        selector = (claim.status.get("allocation") or {}).get("nodeSelector")
+        if node is not None and not is_selected(node, selector):
             why = f"ResourceClaim {place} is not allocated for node {node_name}"
             return Refusal("UnexpectedAdmissionError", why)
         for device in _devices_of(claim):
@@ -194,11 +192,3 @@ def _devices_of(claim: Stored) -> list[Device]:
         for result in (allocation.get("devices") or {}).get("results") or ()
         if not result.get("adminAccess")
     ]
-
-
-def _is_for(claim: Stored, node: Stored) -> bool:
-    selector = (claim.status.get("allocation") or {}).get("nodeSelector")
-    if selector is None:
-        return True
-    terms = compile_node_selector(msgspec.convert(selector, NodeSelector))
-    return terms.matches(node.labels, node.name)

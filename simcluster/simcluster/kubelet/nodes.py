@@ -1,8 +1,12 @@
 """Nodes of the simulated cluster: a varied set for the demo, equal ones for benchmarks."""
 
+import msgspec
+
 from simcluster.clock import Clock
 from simcluster.store.stored import Stored
 from simcluster.values import Json
+from stowage.api.objects.node import NodeSelector
+from stowage.api.values.node_affinity import compile_node_selector
 
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
@@ -147,3 +151,11 @@ def bench_node(index: int) -> Json:
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     }
+
+
+def is_selected(node: Stored, selector: Json | None) -> bool:
+    """Whether a node selector of an object selects a node; ``None`` selects every node."""
+    if selector is None:
+        return True
+    terms = compile_node_selector(msgspec.convert(selector, NodeSelector))
+    return terms.matches(node.labels, node.name)

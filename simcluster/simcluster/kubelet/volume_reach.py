@@ -1,7 +1,5 @@
 """Pods that wait because their node cannot reach one of their volumes."""
 
-import msgspec
-
 from simcluster.controllers.indexes import claims_of
 from simcluster.controllers.recorder import EventRecorder
 from simcluster.kinds.resources import (
@@ -10,10 +8,9 @@ from simcluster.kinds.resources import (
     PERSISTENT_VOLUMES,
     PODS,
 )
+from simcluster.kubelet.nodes import is_selected
 from simcluster.store.registry import Registry
 from simcluster.store.store import Stored
-from stowage.api.objects.node import NodeSelector
-from stowage.api.values.node_affinity import compile_node_selector
 
 PodName = tuple[str, str]
 
@@ -58,14 +55,7 @@ class VolumeReach:
             claim = self._store.get(PERSISTENT_VOLUME_CLAIMS.stored_in, pod.namespace, name)
             volume_name = claim.spec.get("volumeName") if claim is not None else None
             volume = self._store.get(PERSISTENT_VOLUMES.stored_in, "", volume_name or "")
-            if volume is not None and not _reaches(node, volume):
+            affinity = {} if volume is None else volume.spec.get("nodeAffinity") or {}
+            if not is_selected(node, affinity.get("required")):
                 return volume
         return None
-
-
-def _reaches(node: Stored, volume: Stored) -> bool:
-    required = (volume.spec.get("nodeAffinity") or {}).get("required")
-    if required is None:
-        return True
-    terms = compile_node_selector(msgspec.convert(required, NodeSelector))
-    return terms.matches(node.labels, node.name)
