@@ -103,9 +103,9 @@ def core(
     fills the nodes first, so that each pod preempts others; in failing-preemption that helps none.
     Workload claims gives each node eight devices and each pod a claim for one of them; in
     network-devices, all nodes of a zone can use a device. Workloads gangs and large-gangs bind
-    gangs of 8 and of 1,000 pods on empty nodes. Workload many-terms binds a few pods with 8,000
-    affinity terms each. Workload requeue-storm measures the cost of changing all nodes while 10,000
-    pods wait.
+    gangs of 8 and of 1,000 pods on empty nodes; in topology-gangs, each gang of 8 goes to one rack
+    of 20 nodes. Workload many-terms binds a few pods with 8,000 affinity terms each. Workload
+    requeue-storm measures the cost of changing all nodes while 10,000 pods wait.
     Exits 1 if a pod found no node, or if a storm moved a pod that it does not help or left one that
     it helps.
     """

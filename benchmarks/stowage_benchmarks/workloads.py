@@ -24,8 +24,10 @@ CLAIMS = "claims"
 """Basic pods, each with a claim for one device, on nodes with eight devices."""
 #: A workload of `stowage bench core`: claims for devices that all nodes of a zone can use.
 NETWORK_DEVICES = "network-devices"
+#: A workload of `stowage bench core`: gangs that go to one of many racks each.
+TOPOLOGY_GANGS = "topology-gangs"
 #: Workloads of `stowage bench core` with pods in gangs -> pods of a gang.
-GANG_SIZES = {"gangs": 8, "large-gangs": 1_000}
+GANG_SIZES = {"gangs": 8, "large-gangs": 1_000, TOPOLOGY_GANGS: 8}
 #: Numbers of nodes that `stowage bench core` uses by default.
 CORE_SIZES = (500, 1_000, 5_000, 15_000)
 #: A workload of `stowage bench core` with full nodes.

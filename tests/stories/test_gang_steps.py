@@ -26,10 +26,14 @@ NUM_MEMBERS = 40
 def _gang(
     num_members: int = NUM_MEMBERS, cpu: int = NUM_MEMBERS, *, topology: str = ""
 ) -> GangDriver:
-    """A gang whose members are ready, beside two nodes that have `cpu` CPUs together."""
+    """A gang whose members are ready, beside two nodes that have `cpu` CPUs together.
+
+    The nodes are equally good but not alike, so a gang is tried on both.
+    """
     driver = GangDriver(choose=lambda num_ties: num_ties - 1, holds_bindings=True)
-    for name, zone in (("a", "east"), ("b", "west")):
-        driver.add_nodes(name, cpu=str(cpu // 2), labels={"zone": zone})
+    for name, zone, gpus in (("a", "east", "1"), ("b", "west", "2")):
+        gpu = {"example.com/gpu": gpus}
+        driver.add_nodes(name, cpu=str(cpu // 2), labels={"zone": zone}, allocatable=gpu)
     driver.show_group(make_group(min_count=num_members, topology=topology))
     driver.create_members(*(f"p-{number}" for number in range(num_members)))
     return driver

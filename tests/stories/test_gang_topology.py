@@ -146,6 +146,45 @@ def test_a_pending_gang_goes_in_when_a_domain_has_been_freed() -> None:
     assert len(driver.bound()) == 5
 
 
+def test_a_gang_goes_into_a_domain_that_had_no_room_when_it_has() -> None:
+    """The only domain with room is behind a taint; of the other, only the room matters."""
+    driver = _driver(("r1", 2))
+    taint = Taint("k", "", "NoSchedule")
+    driver.add_nodes("r2-0", cpu="8", labels={"rack": "r2"}, taints=[taint])
+    driver.show(make_pod("old", cpu="2", node="r1-0"))
+    _gang(driver, 4)
+    driver.run(2)
+    assert driver.bound("p-0") == []
+    driver.delete("old")
+    driver.run(12)
+    assert _racks(driver) == {"r1"}
+
+
+def test_a_gang_goes_into_a_domain_that_gets_a_node_by_its_label() -> None:
+    driver = _driver(("r1", 1))
+    driver.add_nodes("bare", cpu="2")
+    driver.show(make_pod("old", cpu="2", node="r1-0"))
+    _gang(driver, 2)
+    driver.run(2)
+    assert driver.bound("p-0") == []
+    driver.add_nodes("bare", cpu="2", labels={"rack": "r1"})
+    driver.run(12)
+    assert {driver.node_of(name) for name in ("p-0", "p-1")} == {"bare"}
+
+
+def test_of_a_hundred_domains_those_that_cannot_be_better_are_not_tried() -> None:
+    """The fullest of those with enough room wins; none of the others can be."""
+    driver = _driver(*((f"r{number}", 2) for number in range(100)))
+    driver.show(make_pod("old-0", cpu="2", node="r1-0"))
+    driver.show(make_pod("old-1", cpu="2", node="r1-1"))
+    driver.show(make_pod("old-2", cpu="1", node="r2-0"))
+    _gang(driver, 3)
+    driver.run()
+    assert _racks(driver) == {"r2"}
+    filtered = driver.engine.evaluation_counts()["NodeResourcesFit", "Filter", "default-scheduler"]
+    assert filtered == 3 * 2  # three members, the two nodes of one domain
+
+
 def test_of_equal_domains_the_one_that_leaves_least_fragments_is_taken() -> None:
     """Both racks end up equally full; r1 has two nodes that are used in part, r2 only one."""
     driver = _driver(("r1", 3), ("r2", 3), cpu="4")
@@ -188,7 +227,10 @@ def test_a_plugin_that_cannot_rank_domains_is_an_error_of_the_group(
         raise RuntimeError("the disk is on fire")
 
     monkeypatch.setattr(PlacementFragmentation, "rank_placements", fail)
-    driver = _driver(("r1", 1), ("r2", 1))
+    driver = _driver(("r1", 2), ("r2", 2))
+    driver.show(make_pod("old-0", cpu="1", memory="0", node="r1-0"))
+    driver.show(make_pod("old-1", cpu="500m", memory="0", node="r2-0"))
+    driver.show(make_pod("old-2", cpu="500m", memory="0", node="r2-1"))
     _gang(driver, 1)
     driver.schedule()
     (failed,) = [each for each in driver.take(PatchPodStatus) if each.reason]

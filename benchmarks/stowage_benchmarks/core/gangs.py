@@ -7,7 +7,7 @@ a pod is that of its gang divided by the number of its pods.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from stowage.api.events import (
     AssignedPodSeen,
     BindSucceeded,
     Event,
+    NodeSeen,
     PendingPodGone,
     PendingPodSeen,
     PodGroupSeen,
@@ -33,9 +34,11 @@ from stowage_benchmarks.core.run import (
     node_events,
 )
 from stowage_benchmarks.quantile import quantile
-from stowage_benchmarks.workloads import GANG_SIZES, NAMESPACE, Json, pending_pod
+from stowage_benchmarks.workloads import GANG_SIZES, NAMESPACE, TOPOLOGY_GANGS, Json, pending_pod
 
 _WARM_UP_GANGS = 1
+_RACK = "example.com/rack"
+_NODES_PER_RACK = 20
 
 
 def measure_gangs(workload: str) -> Callable[[int, int], CoreResult]:
@@ -44,13 +47,15 @@ def measure_gangs(workload: str) -> Callable[[int, int], CoreResult]:
 
 
 def _measure(workload: str, num_nodes: int, num_pods: int) -> CoreResult:
-    """Schedule at least `num_pods` pods in gangs on `num_nodes` empty nodes."""
+    """Schedule at least `num_pods` pods in gangs on `num_nodes` empty nodes, 20 to a rack."""
     size = GANG_SIZES[workload]
     num_gangs = -(-num_pods // size)
     engine = bench_engine()
-    engine.handle(node_events(num_nodes), 0.0)
+    engine.handle(_in_racks(node_events(num_nodes)), 0.0)
+    key = _RACK if workload == TOPOLOGY_GANGS else ""
+    numbers = range(_WARM_UP_GANGS + num_gangs)
     with frozen_heap():
-        samples = [_one_gang(engine, index, size) for index in range(_WARM_UP_GANGS + num_gangs)]
+        samples = [_one_gang(engine, index, size, key) for index in numbers]
     measured = samples[_WARM_UP_GANGS:]
     whole = sorted(sample[0] for sample in measured)
     cycles = sorted(sample[1] for sample in measured)
@@ -65,12 +70,23 @@ def _measure(workload: str, num_nodes: int, num_pods: int) -> CoreResult:
     )
 
 
-def _one_gang(engine: Engine, index: int, size: int) -> tuple[float, float, int]:
+def _in_racks(nodes: Iterable[NodeSeen]) -> Iterator[NodeSeen]:
+    """The nodes, each with the label of its rack."""
+    for index, each in enumerate(nodes):
+        meta = each.node.metadata
+        labels = {**meta.labels, _RACK: f"rack-{index // _NODES_PER_RACK:05d}"}
+        yield NodeSeen(replace(each.node, metadata=replace(meta, labels=labels)))
+
+
+def _one_gang(engine: Engine, index: int, size: int, topology_key: str) -> tuple[float, float, int]:
     """Run one gang to its confirmed bindings; (µs a pod, µs a pod of the cycle, pods not bound)."""
     now = float(index)
     group = f"gang-{index:05d}"
     pods = [bench_pod(_member(group, index * size + number)) for number in range(size)]
-    arrival: list[Event] = [PodGroupSeen(_gang(group, size)), *map(PendingPodSeen, pods)]
+    arrival: list[Event] = [
+        PodGroupSeen(_gang(group, size, topology_key)),
+        *map(PendingPodSeen, pods),
+    ]
     begin = time.thread_time_ns()
     engine.handle(arrival, now)
     decided = time.thread_time_ns()
@@ -91,10 +107,14 @@ def _one_gang(engine: Engine, index: int, size: int) -> tuple[float, float, int]
     return spent / 1000 / size, (end - decided) / 1000 / size, size - len(binds)
 
 
-def _gang(name: str, size: int) -> PodGroup:
+def _gang(name: str, size: int, topology_key: str) -> PodGroup:
+    constraints = {"topology": [{"key": topology_key}]} if topology_key else {}
     content = {
         "metadata": {"name": name, "namespace": NAMESPACE, "uid": f"uid-{name}"},
-        "spec": {"schedulingPolicy": {"gang": {"minCount": size}}},
+        "spec": {
+            "schedulingPolicy": {"gang": {"minCount": size}},
+            "schedulingConstraints": constraints,
+        },
     }
     return convert_object(PodGroup, content)
 

@@ -19,7 +19,7 @@ from stowage.analysis.group_trial import (
 )
 from stowage.engine.pod_groups.commitment import own_failure
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult, MemberResult
-from stowage.engine.pod_groups.placements import topology_key
+from stowage.engine.pod_groups.topology import topology_key
 from stowage.engine.scheduling import Unschedulable
 from stowage.engine.state.engine_state import EngineState
 from stowage.plugins.gang_scheduling import GangScheduling

@@ -15,14 +15,9 @@ from stowage.api.status import Status
 from stowage.engine.pod_groups import group_preemption
 from stowage.engine.pod_groups.members import several_schedulers
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult
-from stowage.engine.pod_groups.placements import (
-    BARRED,
-    DomainUnknown,
-    topology_domains,
-    topology_key,
-    try_group,
-)
+from stowage.engine.pod_groups.placements import BARRED, try_group
 from stowage.engine.pod_groups.placing import Try, place_again, take_back, try_members
+from stowage.engine.pod_groups.topology import DomainUnknown, topology_domains, topology_key
 from stowage.engine.scheduling import TieBreaker
 from stowage.engine.state.attempt import Attempt
 from stowage.engine.state.engine_state import EngineState
@@ -171,7 +166,8 @@ def _try_domains(
     except DomainUnknown:
         return ()  # the outcome of the whole try has the text
     tries = []
-    for value, node_names in domains.items():
+    for index, value in enumerate(domains.values):
+        node_names = domains.node_names(index, state.cache.snapshot())
         limited = replace(how, node_names=node_names, barred=how.barred or BARRED)
         outcome = finish(try_members(state, attempts, limited))
         finish(take_back(state, outcome))

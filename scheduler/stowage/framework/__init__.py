@@ -49,6 +49,7 @@ from stowage.framework.failure import PluginFailed
 from stowage.framework.filter_result import FilterResult, PreFilterOutcome
 from stowage.framework.handle import Handle, WaitingPod
 from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
+from stowage.framework.placement_outlook import Outlook, Prospects
 from stowage.framework.placements import CompanionClaims, PlacedMembers
 from stowage.framework.plugin_traits import PluginTraits, Reads
 from stowage.framework.preemption import (
@@ -95,6 +96,7 @@ __all__ = [
     "NodeInfo",
     "NodeVerdicts",
     "Nominations",
+    "Outlook",
     "PermitOutcome",
     "PlacedMembers",
     "Plugin",
@@ -113,6 +115,7 @@ __all__ = [
     "PreemptionBarred",
     "PreparedCycle",
     "Profile",
+    "Prospects",
     "Reads",
     "Registry",
     "Rejection",

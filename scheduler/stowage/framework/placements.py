@@ -10,6 +10,14 @@ import numpy as np
 
 from stowage.framework.extension_points import Plugin
 from stowage.framework.implements import implements
+from stowage.framework.placement_outlook import (
+    Outlook,
+    PlacementBoundPlugin,
+    Prospects,
+    QuorumPlugin,
+    RoomPlugin,
+    likeness,
+)
 from stowage.framework.verdict import Int64Array
 from stowage.state.devices.devices import ClaimAllocation
 from stowage.state.pods.pod_info import PodInfo
@@ -58,15 +66,45 @@ class PlacementRun:
     Args:
         plugins: All plugins of a profile.
         weights: Weights of Score plugins, which hold here too; 1 for others.
+        filters: The Filter plugins.
+        permits: The Permit plugins.
+
+    Attributes:
+        breaks_ties: Whether a plugin chooses among placements with the highest sum of scores.
     """
 
-    def __init__(self, plugins: Sequence[Plugin], weights: dict[str, int]) -> None:
+    def __init__(
+        self,
+        plugins: Sequence[Plugin],
+        weights: Mapping[str, int],
+        filters: Sequence[Plugin] = (),
+        permits: Sequence[Plugin] = (),
+    ) -> None:
         self._scorers = [
             (each, weights.get(each.name, 1))
             for each in plugins
             if implements(each, PlacementScorePlugin)
         ]
         self._tie_breakers = [each for each in plugins if implements(each, PlacementTieBreaker)]
+        self._rooms = [each for each in filters if implements(each, RoomPlugin)]
+        self._quorums = [each for each in permits if implements(each, QuorumPlugin)]
+        self.breaks_ties = bool(self._tie_breakers)
+
+    def outlook(self, snapshot: Snapshot, prospects: Prospects) -> Outlook | None:
+        """What is known about the placements; None if a scorer knows nothing beforehand."""
+        num_members, num_placements = len(prospects.members), len(prospects.starts)
+        most = np.full(num_placements, num_members, dtype=np.int64)
+        for each in self._rooms:
+            most = np.minimum(most, each.room_for_members(snapshot, prospects))
+        least = max([1, *(each.least_members(snapshot, prospects) for each in self._quorums)])
+        hopeful = np.where(most < least, 0, most)
+        highest = np.zeros(num_placements, dtype=np.int64)
+        for scorer, weight in self._scorers:
+            if not implements(scorer, PlacementBoundPlugin):
+                return None
+            highest += scorer.highest_scores(snapshot, prospects, hopeful) * weight
+        known_by = frozenset(each.name for each in (*self._rooms, *self._quorums))
+        return Outlook(most, least, known_by, highest, likeness(snapshot, prospects))
 
     def best(self, snapshot: Snapshot, placements: Sequence[PlacedMembers]) -> list[int]:
         """The indices of the placements that no plugin prefers another to; at least one."""

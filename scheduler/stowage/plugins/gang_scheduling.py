@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.pod_groups import PodGroup
 from stowage.api.status import SUCCESS, Code, Status, error, unresolvable
-from stowage.framework import CycleState, EventRegistration, NoArgs, PluginTraits
+from stowage.framework import CycleState, EventRegistration, NoArgs, PluginTraits, Prospects
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
@@ -94,6 +94,12 @@ class GangScheduling:
             return _WAIT, known.permit_timeout_s or PERMIT_TIMEOUT_S
         state.allow_group(pod.group_key, self.name)
         return SUCCESS, 0.0
+
+    def least_members(self, snapshot: Snapshot, prospects: Prospects) -> int:
+        """How many members have to be placed so that the last of them passes Permit."""
+        known = snapshot.pod_groups.group(prospects.members[0].group_key)
+        min_count = None if known is None else known.group.min_count
+        return 1 if min_count is None else min_count - prospects.num_scheduled
 
 
 def _concerns_group(pod: PodInfo, old: PodGroup | None, new: PodGroup | None) -> QueueingHint:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stowage.framework import NoArgs, PlacedMembers, PluginTraits
+from stowage.framework import NoArgs, PlacedMembers, PluginTraits, Prospects
 from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.state.snapshot import Snapshot
@@ -29,5 +29,15 @@ class PodGroupPodsCount:
         counts = np.array(
             [each.num_scheduled + len(each.placed) for each in placements], dtype=np.int64
         )
-        scores: Int64Array = counts * MAX_NODE_SCORE // max(int(counts.max()), 1)
-        return scores
+        return _scores(counts)
+
+    def highest_scores(
+        self, snapshot: Snapshot, prospects: Prospects, most: Int64Array
+    ) -> Int64Array:
+        """``int64[placements]``: the scores if each placement takes `most` members."""
+        del snapshot
+        return _scores(prospects.num_scheduled + most)
+
+
+def _scores(counts: Int64Array) -> Int64Array:
+    return counts * MAX_NODE_SCORE // max(int(counts.max()), 1)

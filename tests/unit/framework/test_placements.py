@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from stowage.framework import PluginTraits
+from stowage.framework import PluginTraits, Prospects
+from stowage.framework.placement_outlook import likeness
 from stowage.framework.placements import PlacedMembers, PlacementRun
 from stowage.framework.verdict import Int64Array
 from stowage.state import Snapshot
+from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.plugins.small_plugins import NO_TRAITS
 
@@ -66,3 +68,20 @@ def test_a_tie_is_broken_among_the_tied_placements_alone(
     breaker = Breaks("C")
     assert PlacementRun([breaker, Scores("A", scores)], {}).best(SNAPSHOT, PLACEMENTS) == best
     assert breaker.tied == tied
+
+
+def test_nothing_is_known_beforehand_if_a_plugin_that_scores_knows_nothing() -> None:
+    prospects = Prospects(np.array([0]), np.array([0]), (), 0)
+    assert PlacementRun([Scores("A", (1,))], {}).outlook(SNAPSHOT, prospects) is None
+
+
+def test_placements_are_alike_if_their_nodes_have_equal_amounts_in_any_order() -> None:
+    cluster = MirroredCluster()
+    for name, cpu in (("a", "4"), ("b", "8"), ("c", "8"), ("d", "4"), ("e", "4"), ("f", "8")):
+        cluster.update_node(make_node(name, cpu=cpu))
+    cluster.update_pod(make_pod("p", cpu="1", node="f"))
+    snapshot = cluster.snapshot()
+    rows = np.array([snapshot.row_of(name) for name in "abcdef"])
+    first, second, third = likeness(snapshot, Prospects(rows, np.array([0, 2, 4]), (), 0)).tolist()
+    assert first == second
+    assert third != first

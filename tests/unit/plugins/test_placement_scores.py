@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowage.api.objects.pod import Pod, ResourceRequirements
-from stowage.framework import NoArgs, PlacedMembers
+from stowage.framework import NoArgs, PlacedMembers, Prospects
 from stowage.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
 from stowage.plugins.node_resources.args import ResourceSpec, ScoringStrategy
 from stowage.plugins.placement_fragmentation import PlacementFragmentation
@@ -144,3 +144,97 @@ def test_fragments_are_what_stays_free_on_nodes_in_use(
                 # No pod requests memory, so cpu has the smaller free share.
                 fragments += max(cpu - sum(running) - sum(placed), 0) * 1000 // cpu
         assert rank == -fragments
+
+
+#: CPU of the node and of running pods, in tenths of a core, and room for pods.
+Bare: TypeAlias = tuple[int, list[int], int]
+domains = st.lists(
+    st.lists(st.tuples(st.integers(1, 80), _pods, st.integers(1, 6)), min_size=1, max_size=3),
+    min_size=1,
+    max_size=3,
+)
+
+
+def _prospects(
+    wanted: list[list[Bare]], members: list[int], num_scheduled: int = 0
+) -> tuple[ClusterCache, Prospects]:
+    """The placements of members that want so many tenths of a core each."""
+    cache = ClusterCache()
+    rows: list[int] = []
+    starts: list[int] = []
+    for index, domain in enumerate(wanted):
+        starts.append(len(rows))
+        for number, (cpu, running, room) in enumerate(domain):
+            node = f"n-{index}-{number}"
+            cache.update_node(make_node(node, cpu=f"{cpu * 100}m", memory="4Gi", pods=room))
+            for each, tenths in enumerate(running):
+                cache.update_pod(_pod(cache, f"r-{node}-{each}", tenths, node))
+            rows.append(cache.snapshot().row_of(node) or 0)
+    pods = tuple(_pod(cache, f"m-{index}", tenths) for index, tenths in enumerate(members))
+    return cache, Prospects(np.array(rows), np.array(starts), pods, num_scheduled)
+
+
+@settings(max_examples=80, deadline=None)
+@given(wanted=domains, tenths=st.integers(0, 30), number=st.integers(1, 9))
+def test_room_is_how_many_equal_members_fit_one_after_the_other(
+    wanted: list[list[Bare]], tenths: int, number: int
+) -> None:
+    cache, prospects = _prospects(wanted, [tenths] * number)
+    plugin = NodeResourcesFit(NodeResourcesFitArgs())
+    found = plugin.room_for_members(cache.snapshot(), prospects).tolist()
+    for room, domain in zip(found, wanted, strict=True):
+        fitting = 0
+        for cpu, running, most in domain:
+            left = cpu - sum(running)
+            slots = most - len(running)
+            while slots > 0 and (tenths == 0 or left >= tenths):
+                fitting, left, slots = fitting + 1, left - tenths, slots - 1
+        assert room == min(fitting, number)
+
+
+def test_members_that_differ_are_not_counted_beforehand() -> None:
+    cache, prospects = _prospects([[(1, [], 1)]], [10, 20])
+    plugin = NodeResourcesFit(NodeResourcesFitArgs())
+    assert plugin.room_for_members(cache.snapshot(), prospects).tolist() == [2]
+
+
+def test_a_requested_resource_that_no_node_has_leaves_no_room() -> None:
+    cache, prospects = _prospects([[(10, [], 5)]], [1])
+    gpu = make_pod_info(make_pod("gpu", requests={GPU: "1"}), cache.classes)
+    wanting = Prospects(prospects.rows, prospects.starts, (gpu,), 0)
+    plugin = NodeResourcesFit(NodeResourcesFitArgs())
+    assert plugin.room_for_members(cache.snapshot(), wanting).tolist() == [0]
+    ignoring = NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=(GPU,)))
+    assert ignoring.room_for_members(cache.snapshot(), wanting).tolist() == [1]
+
+
+@settings(max_examples=80, deadline=None)
+@given(wanted=domains, members=st.lists(st.integers(0, 30), min_size=1, max_size=4))
+def test_the_highest_scores_are_those_with_all_members_placed(
+    wanted: list[list[Bare]], members: list[int]
+) -> None:
+    cache, prospects = _prospects(wanted, members, num_scheduled=2)
+    snapshot, ends = cache.snapshot(), [*prospects.starts.tolist()[1:], len(prospects.rows)]
+    placed = []
+    for start, end in zip(prospects.starts.tolist(), ends, strict=True):
+        rows = prospects.rows[start:end]
+        on_first = tuple((pod, int(rows[0])) for pod in prospects.members)
+        placed.append(PlacedMembers(rows, on_first, 2))
+    all_placed = np.full(len(placed), len(members))
+    for plugin in (NodeResourcesFit(NodeResourcesFitArgs()), PodGroupPodsCount(NoArgs())):
+        highest = plugin.highest_scores(snapshot, prospects, all_placed)
+        assert highest.tolist() == plugin.score_placements(snapshot, placed).tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(wanted=domains, tenths=st.integers(0, 30), most=st.lists(st.integers(1, 5), min_size=3))
+def test_fewer_members_score_no_higher(
+    wanted: list[list[Bare]], tenths: int, most: list[int]
+) -> None:
+    cache, prospects = _prospects(wanted, [tenths] * 5)
+    counts = np.array(most[: len(wanted)])
+    counts[0] = 5
+    for plugin in (NodeResourcesFit(NodeResourcesFitArgs()), PodGroupPodsCount(NoArgs())):
+        highest = plugin.highest_scores(cache.snapshot(), prospects, np.full(len(wanted), 5))
+        fewer = plugin.highest_scores(cache.snapshot(), prospects, counts)
+        assert (fewer <= highest).all()

@@ -1,9 +1,10 @@
 """Pod groups: their members are decided together, and bound together or not at all.
 
 Purpose. When a member is popped, its whole group is. `members` takes it from the queue, `placing`
-tries its members one after the other, `placements` repeats that for each topology domain,
-`group_preemption` for a cluster without victims, and `commitment` binds them or puts them back.
-`group_cycle` lists these steps.
+tries its members one after the other, `placements` repeats that for the topology domains that may
+be the best ones (`topology` finds them, `placement_order` orders them), `group_preemption` for a
+cluster without victims, and `commitment` binds them or puts them back. `group_cycle` lists these
+steps.
 
 Invariants.
 

@@ -103,6 +103,11 @@ class GroupOutcome(msgspec.Struct):
         return self.result in (GroupResult.SCHEDULED, GroupResult.WAITING_ON_PREEMPTION)
 
     @property
+    def num_placed(self) -> int:
+        """The number of members with a `cycle`."""
+        return sum(member.cycle is not None for member in self.members)
+
+    @property
     def num_fitting(self) -> int:
         """The number of members that fit."""
         return sum(member.fits for member in self.members)

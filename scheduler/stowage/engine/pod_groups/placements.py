@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from msgspec.structs import replace
 
 from stowage.api.interruptible import Interruptible
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult
+from stowage.engine.pod_groups.placement_order import PlacementOrder
 from stowage.engine.pod_groups.placing import Try, free_members, place_again, take_back, try_members
+from stowage.engine.pod_groups.topology import (
+    DomainUnknown,
+    TopologyDomains,
+    topology_domains,
+    topology_key,
+    words_placements,
+)
 from stowage.engine.state.attempt import Attempt
 from stowage.engine.state.engine_state import EngineState
-from stowage.framework import PlacedMembers, PluginFailed
-from stowage.state.pods.pod_groups import KnownGroup
+from stowage.framework import PlacedMembers, PluginFailed, Prospects
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
 
 NO_PLACEMENTS = "no feasible placements found"
 BARRED = "not eligible due to placement-based pod group scheduling limitation"
-_GATE = "TopologyAwareWorkloadScheduling"
-
-
-class DomainUnknown(Exception):  # noqa: N818 - it names the finding
-    """The scheduled members of a group do not determine one topology domain."""
-
-
-def topology_key(state: EngineState, known: KnownGroup | None) -> str:
-    """The node label that the group's placements differ in; empty without such a constraint."""
-    if known is None or state.gates.set_to(_GATE) is False:
-        return ""
-    return known.group.topology_key
 
 
 def try_group(
@@ -43,35 +39,42 @@ def try_group(
     key = topology_key(state, known)
     if not key:
         outcome = yield from try_members(state, attempts, how)
-        return _worded(outcome, 1) if state.gates.set_to(_GATE) else outcome
+        return _worded(outcome, 1) if words_placements(state) else outcome
     try:
         domains = topology_domains(state, attempts[0].info.group_key, key)
     except DomainUnknown as unknown:
         text = f"cannot determine domain for already scheduled pods: {unknown}"
         return GroupOutcome(GroupResult.ERROR, text, [])
-    if not domains:
+    if not domains.values:
         return GroupOutcome(GroupResult.UNSCHEDULABLE, NO_PLACEMENTS, [])
     how = replace(how, barred=how.barred or BARRED)
-    return (yield from _try_placements(state, attempts, list(domains.values()), how))
+    return (yield from _try_placements(state, attempts, domains, how))
 
 
 def _try_placements(
-    state: EngineState,
-    attempts: Sequence[Attempt],
-    placements: Sequence[frozenset[str]],
-    how: Try,
+    state: EngineState, attempts: Sequence[Attempt], domains: TopologyDomains, how: Try
 ) -> Interruptible[GroupOutcome]:
+    """Try the group in the domains that may be the best ones, and place it in the best."""
+    try:
+        order = _order(state, attempts, domains)
+    except PluginFailed as failure:
+        return GroupOutcome(GroupResult.ERROR, failure.status.message, [])
     first: GroupOutcome | None = None
-    feasible: list[tuple[frozenset[str], GroupOutcome]] = []
+    feasible: list[tuple[int, GroupOutcome]] = []
     rejected_by: frozenset[str] = frozenset()
-    for names in placements:
+    following = order.take()
+    while following is not None:
+        domain = following
+        names = domains.node_names(domain, state.cache.snapshot())
         outcome = yield from try_members(state, attempts, replace(how, node_names=names))
         if outcome.result is GroupResult.ERROR:
             return outcome
         if outcome.is_feasible:
-            feasible.append((names, outcome))
-            if len(placements) == 1:
-                return outcome
+            feasible.append((domain, outcome))
+            order.note_feasible(domain, outcome.num_placed)
+        following = order.take()
+        if following is None and len(feasible) == 1 and outcome.is_feasible:
+            return outcome
         rejected_by |= outcome.rejecting_plugins
         yield from take_back(state, outcome)
         first = first or outcome
@@ -79,13 +82,33 @@ def _try_placements(
             yield from free_members(outcome)
     if not feasible:
         assert first is not None  # noqa: S101 - there is at least one placement
-        first.rejected_elsewhere = rejected_by
-        return _worded(first, len(placements))
-    return (yield from _best(state, feasible))
+        first.rejected_elsewhere = rejected_by | order.ruled_out_by
+        return _worded(first, len(domains.values))
+    return (yield from _best(state, domains, feasible))
+
+
+def _order(
+    state: EngineState, attempts: Sequence[Attempt], domains: TopologyDomains
+) -> PlacementOrder:
+    """The order in which the domains are tried.
+
+    Raises:
+        PluginFailed: A plugin that scores placements raised.
+    """
+    members = tuple(each.info for each in attempts)
+    num_scheduled = state.cache.pod_groups.members(members[0].group_key).num_scheduled
+    prospects = Prospects(domains.rows, domains.starts, members, num_scheduled)
+    framework = state.frameworks[members[0].scheduler_name]
+    return PlacementOrder(
+        framework.placement_outlook(state.cache.snapshot(), prospects),
+        len(domains.values),
+        state.ties,
+        breaks_ties=framework.breaks_ties_of_placements,
+    )
 
 
 def _best(
-    state: EngineState, feasible: Sequence[tuple[frozenset[str], GroupOutcome]]
+    state: EngineState, domains: TopologyDomains, feasible: Sequence[tuple[int, GroupOutcome]]
 ) -> Interruptible[GroupOutcome]:
     """Place the members again in the best placement."""
     chosen = 0
@@ -94,11 +117,12 @@ def _best(
         info = feasible[0][1].members[0].attempt.info
         framework = state.frameworks[info.scheduler_name]
         num_scheduled = state.cache.pod_groups.members(info.group_key).num_scheduled
+        placements = [
+            PlacedMembers(domains.rows_of(domain), _placed(snapshot, outcome), num_scheduled)
+            for domain, outcome in feasible
+        ]
         try:
-            best = framework.best_placements(
-                snapshot,
-                [_placed(state, names, outcome, num_scheduled) for names, outcome in feasible],
-            )
+            best = framework.best_placements(snapshot, placements)
         except PluginFailed as failure:
             return GroupOutcome(GroupResult.ERROR, failure.status.message, [])
         chosen = best[state.ties(len(best)) if len(best) > 1 else 0]
@@ -110,54 +134,13 @@ def _best(
     return outcome
 
 
-def _placed(
-    state: EngineState, names: frozenset[str], outcome: GroupOutcome, num_scheduled: int
-) -> PlacedMembers:
-    row_of = state.cache.snapshot().row_of
-    rows = sorted(row for name in names if (row := row_of(name)) is not None)
-    placed = tuple(
+def _placed(snapshot: Snapshot, outcome: GroupOutcome) -> tuple[tuple[PodInfo, int], ...]:
+    """The members on nodes, each with its row."""
+    return tuple(
         (member.attempt.info, row)
         for member in outcome.members
-        if member.cycle is not None and (row := row_of(member.cycle.node_name)) is not None
+        if member.cycle is not None and (row := snapshot.row_of(member.cycle.node_name)) is not None
     )
-    return PlacedMembers(np.array(rows, dtype=np.int64), placed, num_scheduled)
-
-
-def topology_domains(state: EngineState, group_key: str, key: str) -> dict[str, frozenset[str]]:
-    """Value of the label -> its nodes, in the order of the values: a placement each.
-
-    If members are scheduled, only those of their value (plugin TopologyPlacementGenerator).
-
-    Raises:
-        DomainUnknown: The nodes of the scheduled members have no value, or several.
-    """
-    snapshot = state.cache.snapshot()
-    domains: dict[str, list[str]] = {}
-    for row in np.flatnonzero(snapshot.exists).tolist():
-        node = snapshot.node(row)
-        value = None if node is None else node.metadata.labels.get(key)
-        if node is not None and value is not None:
-            domains.setdefault(value, []).append(node.metadata.name)
-    scheduled = _domains_of_scheduled(state, group_key, key)
-    if scheduled:
-        domains = {value: names for value, names in domains.items() if value in scheduled}
-    return {value: frozenset(domains[value]) for value in sorted(domains)}
-
-
-def _domains_of_scheduled(state: EngineState, group_key: str, key: str) -> set[str]:
-    found: set[str] = set()
-    snapshot = state.cache.snapshot()
-    for uid in state.cache.pod_groups.members(group_key).scheduled():
-        pod = snapshot.get_pod(uid)
-        row = None if pod is None else snapshot.row_of(pod.node_name)
-        node = None if row is None else snapshot.node(row)
-        value = None if node is None else node.metadata.labels.get(key)
-        if pod is None or value is None:
-            raise DomainUnknown(f"no topology domain found for pod {pod.key if pod else uid}")
-        found.add(value)
-    if len(found) > 1:
-        raise DomainUnknown(f"more than 1 domain found for pod group: {', '.join(sorted(found))}")
-    return found
 
 
 def _worded(outcome: GroupOutcome, num_placements: int) -> GroupOutcome:

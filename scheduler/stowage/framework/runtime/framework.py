@@ -21,6 +21,7 @@ from stowage.framework.extension_points import (
 from stowage.framework.failure import failed
 from stowage.framework.filter_result import FilterResult, PreFilterOutcome
 from stowage.framework.implements import implements
+from stowage.framework.placement_outlook import Outlook, Prospects
 from stowage.framework.placements import PlacedMembers, PlacementRun
 from stowage.framework.preemption import VictimReview
 from stowage.framework.profile.points import ExtensionPoint
@@ -110,7 +111,9 @@ class Framework:
         )
         self._repeats = ClassRepeats(plugins.pre_filter, plugins.pre_score)
         self._nominated = NominatedPods()
-        self._placements = PlacementRun(tuple(profile.instances.values()), dict(profile.weights))
+        self._placements = PlacementRun(
+            tuple(profile.instances.values()), profile.weights, plugins.filter, plugins.permit
+        )
         self.evaluations = Evaluations(
             {
                 PRE_FILTER: [each.name for each in plugins.pre_filter],
@@ -353,6 +356,25 @@ class Framework:
             PluginFailed: A plugin that was asked about the tied nodes failed.
         """
         return self._ties.run(state, pod, snapshot, rows, draw)
+
+    @property
+    def breaks_ties_of_placements(self) -> bool:
+        """Whether a plugin chooses among equally good placements of a pod group."""
+        return self._placements.breaks_ties
+
+    def placement_outlook(self, snapshot: Snapshot, prospects: Prospects) -> Outlook | None:
+        """What is known about the placements of a pod group that is not tried yet.
+
+        Returns:
+            None if a plugin scores placements and does not know beforehand what they score at most.
+
+        Raises:
+            PluginFailed: A plugin raised.
+        """
+        try:
+            return self._placements.outlook(snapshot, prospects)
+        except Exception as problem:
+            raise failed("running PlacementScore plugins", "", problem) from problem
 
     def best_placements(self, snapshot: Snapshot, placements: Sequence[PlacedMembers]) -> list[int]:
         """The indices of the best of the feasible placements of a pod group; at least one.

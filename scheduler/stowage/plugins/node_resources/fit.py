@@ -18,6 +18,7 @@ from stowage.framework import (
     PlacedMembers,
     PluginTraits,
     PreFilterResult,
+    Prospects,
     Reads,
     Rejection,
 )
@@ -38,11 +39,15 @@ from stowage.plugins.node_resources.args import (
 from stowage.plugins.node_resources.hints import FitHints
 from stowage.plugins.node_resources.least_allocated import least_allocated_score
 from stowage.plugins.node_resources.most_allocated import most_allocated_score
-from stowage.plugins.node_resources.placement_score import most_allocated_placements
+from stowage.plugins.node_resources.placement_score import (
+    most_allocated_placements,
+    most_allocated_with,
+)
 from stowage.plugins.node_resources.requested_to_capacity_ratio import (
     requested_to_capacity_ratio_score,
 )
 from stowage.state.nodes.resource_index import PODS
+from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 
@@ -141,6 +146,34 @@ class NodeResourcesFit:
     ) -> Int64Array:
         """``int64[placements]`` in 0..100: how much of each would be taken, for pod groups."""
         return most_allocated_placements(snapshot, placements, self._placement_resources)
+
+    def highest_scores(
+        self, snapshot: Snapshot, prospects: Prospects, most: Int64Array
+    ) -> Int64Array:
+        """``int64[placements]``: the scores if each placement takes `most` members."""
+        return most_allocated_with(snapshot, prospects, most, self._placement_resources)
+
+    def room_for_members(self, snapshot: Snapshot, prospects: Prospects) -> Int64Array:
+        """``int64[placements]``: how many of the members each takes at most, if they are alike."""
+        room = np.full(len(prospects.starts), len(prospects.members), dtype=np.int64)
+        if prospects.are_alike:
+            on_nodes = self._room(snapshot, prospects.rows, prospects.members[0].pod_class)
+            room = np.minimum(room, prospects.sums(on_nodes))
+        return room
+
+    def _room(self, snapshot: Snapshot, rows: Int64Array, pod_class: PodClass) -> Int64Array:
+        """``int64[nodes]``: how many pods of a class Filter lets onto each node at most."""
+        allocatable, requested = snapshot.allocatable[rows], snapshot.requested[rows]
+        room = allocatable[:, PODS] - snapshot.num_pods[rows]
+        for resource, request in pod_class.requests.items():
+            if request <= 0 or self.ignores(resource) or self._is_served(resource):
+                continue
+            column = snapshot.resources.index_of(resource)
+            if column is None:
+                return np.zeros(len(rows), dtype=np.int64)
+            room = np.minimum(room, (allocatable[:, column] - requested[:, column]) // request)
+        room[room < 0] = 0
+        return room
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Deleted or scaled-down pods, added or larger nodes, device classes."""

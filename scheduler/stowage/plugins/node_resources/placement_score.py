@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from stowage.api.values.resource_names import CPU, MEMORY
-from stowage.framework import PlacedMembers
+from stowage.framework import PlacedMembers, Prospects
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.node_resources.allocation import counts, request_with_defaults
 from stowage.plugins.node_resources.args import ResourceSpec
@@ -37,22 +37,49 @@ def most_allocated_placements(
                 request_with_defaults(pod.pod_class, resource.name) for pod, _ in placement.placed
             )
             if counts(resource.name, members):
-                taken, have = _totals(snapshot, placement.rows, resource.name)
-                requested[index, column] = taken + members
-                allocatable[index, column] = have
-    weights = np.array([each.effective_weight for each in resources], dtype=np.int64)
-    return most_allocated_score(requested, allocatable, weights)
+                taken, have = _amounts(snapshot, placement.rows, resource.name)
+                requested[index, column] = taken.sum() + members
+                allocatable[index, column] = have.sum()
+    return most_allocated_score(requested, allocatable, _weights(resources))
 
 
-def _totals(snapshot: Snapshot, rows: Int64Array, resource: str) -> tuple[int, int]:
-    """What pods request of a resource on some nodes, and what these have."""
+def most_allocated_with(
+    snapshot: Snapshot, prospects: Prospects, most: Int64Array, resources: Sequence[ResourceSpec]
+) -> Int64Array:
+    """``int64[placements]``: what `most_allocated_placements` says if each takes `most` members.
+
+    If the members are not alike, each placement counts as if it took all of them.
+    """
+    shape = (len(prospects.starts), len(resources))
+    requested = np.zeros(shape, dtype=np.int64)
+    allocatable = np.zeros(shape, dtype=np.int64)
+    are_alike = prospects.are_alike
+    for column, resource in enumerate(resources):
+        requests = [
+            request_with_defaults(pod.pod_class, resource.name) for pod in prospects.members
+        ]
+        if counts(resource.name, sum(requests)):
+            taken, have = _amounts(snapshot, prospects.rows, resource.name)
+            members = most * requests[0] if are_alike else sum(requests)
+            requested[:, column] = prospects.sums(taken) + members
+            allocatable[:, column] = prospects.sums(have)
+    return most_allocated_score(requested, allocatable, _weights(resources))
+
+
+def _weights(resources: Sequence[ResourceSpec]) -> Int64Array:
+    return np.array([each.effective_weight for each in resources], dtype=np.int64)
+
+
+def _amounts(snapshot: Snapshot, rows: Int64Array, resource: str) -> tuple[Int64Array, Int64Array]:
+    """``int64[nodes]`` each: what pods request of a resource on some nodes, and what these have."""
     column = snapshot.resources.index_of(resource)
     if column is None:
-        return 0, 0
+        nothing = np.zeros(len(rows), dtype=np.int64)
+        return nothing, nothing
     nonzero = _NONZERO_COLUMNS.get(resource)
     taken = (
         snapshot.requested[rows, column]
         if nonzero is None
         else snapshot.nonzero_requested[rows, nonzero]
     )
-    return int(taken.sum()), int(snapshot.allocatable[rows, column].sum())
+    return taken, snapshot.allocatable[rows, column]

@@ -1,0 +1,121 @@
+"""What plugins know about the placements of a pod group before it is tried in any of them."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from stowage.framework.extension_points import Plugin
+from stowage.framework.verdict import Int64Array
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
+
+_MIXING = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)
+_HALF = np.uint64(32)
+
+
+class Prospects(msgspec.Struct, frozen=True):
+    """The placements that a pod group may go to.
+
+    Attributes:
+        rows: ``int64[nodes]``: the rows of the nodes, placement after placement.
+        starts: ``int64[placements]``: where in `rows` each placement begins; each has a node.
+        members: The members that are to be placed; at least one.
+        num_scheduled: Number of members that are bound or assumed already.
+    """
+
+    rows: Int64Array
+    starts: Int64Array
+    members: tuple[PodInfo, ...]
+    num_scheduled: int
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether all members are of one class."""
+        first = self.members[0].pod_class
+        return all(each.pod_class is first for each in self.members)
+
+    def sums(self, amounts: Int64Array) -> Int64Array:
+        """``int64[placements]``: the sum over the nodes of each placement.
+
+        Args:
+            amounts: ``int64[nodes]``, in the order of `rows`.
+        """
+        return np.add.reduceat(amounts, self.starts)
+
+
+class Outlook(msgspec.Struct, frozen=True):
+    """What the plugins know.
+
+    Attributes:
+        most: ``int64[placements]``: no placement takes more of the members.
+        least: A placement that takes fewer members is not feasible.
+        known_by: The plugins that know `most` and `least`. As long as none of their events happens,
+            a placement where `most` is less than `least` stays infeasible.
+        highest: ``int64[placements]``: the sum of the scores of each placement if it takes `most`
+            members; it is no higher with fewer.
+        likeness: ``uint64[placements]``: equal where the nodes have equal amounts of everything.
+    """
+
+    most: Int64Array
+    least: int
+    known_by: frozenset[str]
+    highest: Int64Array
+    likeness: NDArray[np.uint64]
+
+
+@runtime_checkable
+class RoomPlugin(Plugin, Protocol):
+    """A Filter plugin that knows how many members of a pod group a placement takes at most.
+
+    Only the events that it registers make room for more.
+    """
+
+    def room_for_members(self, snapshot: Snapshot, prospects: Prospects) -> Int64Array:
+        """``int64[placements]``, at most the number of members."""
+        ...
+
+
+@runtime_checkable
+class QuorumPlugin(Plugin, Protocol):
+    """A Permit plugin that lets no member of a pod group pass in too small a company."""
+
+    def least_members(self, snapshot: Snapshot, prospects: Prospects) -> int:
+        """How many of the members have to be placed before one passes."""
+        ...
+
+
+@runtime_checkable
+class PlacementBoundPlugin(Plugin, Protocol):
+    """A plugin that scores placements, and knows beforehand what they score at most."""
+
+    def highest_scores(
+        self, snapshot: Snapshot, prospects: Prospects, most: Int64Array
+    ) -> Int64Array:
+        """``int64[placements]``: the scores if each placement takes `most` members.
+
+        With fewer members in a placement its score is no higher, provided that one with the
+        greatest `most` takes all of these. If `most` is 0, any number will do.
+        """
+        ...
+
+
+def likeness(snapshot: Snapshot, prospects: Prospects) -> NDArray[np.uint64]:
+    """``uint64[placements]``: a number for what the nodes have, and for what pods request of it.
+
+    The order of the nodes does not matter. Different placements have equal numbers only by chance,
+    of about one in 2**64.
+    """
+    rows = prospects.rows
+    columns = (snapshot.allocatable[rows], snapshot.requested[rows], snapshot.num_pods[rows, None])
+    amounts = np.concatenate(columns, axis=1).view(np.uint64)
+    factors = [pow(_MIXING[0], power, 2**64) for power in range(1, amounts.shape[1] + 1)]
+    # All of this overflows on purpose.
+    of_nodes = amounts @ np.array(factors, dtype=np.uint64)
+    for factor in _MIXING:
+        of_nodes *= np.uint64(factor)
+        of_nodes ^= of_nodes >> _HALF
+    return np.add.reduceat(of_nodes, prospects.starts)
