@@ -63,13 +63,6 @@ WRONG: dict[str, Args] = {
     "scoringStrategy.resources[0].weight: 101 (expected 1 to 100)": NodeResourcesFitArgs(
         scoring_strategy=ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 101),))
     ),
-    'scoringStrategy.resources[1].name: "" (expected the name of a resource)': (
-        NodeResourcesFitArgs(
-            scoring_strategy=ScoringStrategy(
-                "LeastAllocated", (ResourceSpec("cpu", 1), ResourceSpec("", 1))
-            )
-        )
-    ),
     'scoringStrategy.type: "" (expected one of LeastAllocated, ': NodeResourcesFitArgs(
         scoring_strategy=ScoringStrategy(resources=(ResourceSpec("cpu", 1),))
     ),
@@ -129,6 +122,9 @@ def test_the_error_names_the_field_its_value_and_what_was_expected(text: str) ->
         NodeResourcesBalancedAllocationArgs((ResourceSpec("cpu", 0), ResourceSpec("memory", 1))),
         NodeResourcesFitArgs(
             scoring_strategy=ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 100),))
+        ),
+        NodeResourcesFitArgs(
+            scoring_strategy=ScoringStrategy("LeastAllocated", (ResourceSpec(weight=1),))
         ),
         ratio((0, 10), (100, 0)),
         DynamicResourcesArgs(Duration(0), Duration(1)),

@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.objects.pod import Pod
-from stowage.api.values.resource_names import CPU
+from stowage.api.values.resource_names import ATTACHABLE_VOLUMES_PREFIX, CPU, HUGEPAGES_PREFIX
 from stowage.api.values.resources import pod_limits, pod_requests
 from stowage.state.pods.pod_info import PodInfo
 
@@ -78,7 +78,9 @@ def _add(family: GaugeMetricFamily, pod: PodInfo, amounts: Amounts) -> None:
 
 
 def unit_of(resource: str) -> str:
-    """The unit of a resource: ``cores``, ``bytes`` or ``integer``."""
+    """The unit of a resource: ``cores``, ``bytes`` or ``integer``; extended resources have none."""
     if resource == CPU:
         return "cores"
-    return "bytes" if resource in _BYTES or resource.startswith("hugepages-") else "integer"
+    if resource in _BYTES or resource.startswith(HUGEPAGES_PREFIX):
+        return "bytes"
+    return "integer" if resource.startswith(ATTACHABLE_VOLUMES_PREFIX) else ""

@@ -112,11 +112,8 @@ def _strategy_errors(strategy: ScoringStrategy) -> Iterator[ConfigError]:
     if strategy.type not in _STRATEGIES:
         yield ConfigError("type", strategy.type, f"one of {', '.join(_STRATEGIES)}")
     for index, resource in enumerate(strategy.resources):
-        path = f"resources[{index}]"
-        if not resource.name:
-            yield ConfigError(f"{path}.name", resource.name, "the name of a resource")
         if not 1 <= resource.effective_weight <= 100:
-            yield ConfigError(f"{path}.weight", resource.weight, "1 to 100")
+            yield ConfigError(f"resources[{index}].weight", resource.weight, "1 to 100")
     ratio = strategy.requested_to_capacity_ratio
     if ratio is None and strategy.type == REQUESTED_TO_CAPACITY_RATIO:
         ratio = RequestedToCapacityRatioParam()

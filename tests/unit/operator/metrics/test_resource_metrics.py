@@ -74,7 +74,8 @@ def test_pods_in_a_terminal_phase_are_left_out() -> None:
         ("memory", "bytes"),
         ("ephemeral-storage", "bytes"),
         ("hugepages-2Mi", "bytes"),
-        ("example.com/gpu", "integer"),
+        ("attachable-volumes-csi-example", "integer"),
+        ("example.com/gpu", ""),
     ],
 )
 def test_each_resource_has_its_unit(resource: str, unit: str) -> None:
