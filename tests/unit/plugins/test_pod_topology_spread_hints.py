@@ -140,3 +140,14 @@ def test_any_placed_pod_of_the_namespace_queues_a_pod_with_hard_defaults() -> No
     args = PodTopologySpreadArgs((DefaultConstraint(1, ZONE, "DoNotSchedule"),), "List")
     assert hint(web("p"), None, OTHER, args) is QueueingHint.QUEUE
     assert hint(web("p"), None, ELSEWHERE, args) is QueueingHint.SKIP
+
+
+@pytest.mark.parametrize(
+    ("policy", "want"), [("Honor", QueueingHint.QUEUE), (None, QueueingHint.SKIP)]
+)
+def test_a_new_toleration_queues_a_pod_whose_hard_defaults_honor_taints(
+    policy: str | None, want: QueueingHint
+) -> None:
+    default = DefaultConstraint(1, ZONE, "DoNotSchedule", node_taints_policy=policy)
+    tolerant = web("p", tolerations=[Toleration(key="dedicated", operator="Exists")])
+    assert hint(web("p"), web("p"), tolerant, PodTopologySpreadArgs((default,), "List")) is want

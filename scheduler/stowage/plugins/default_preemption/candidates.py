@@ -38,6 +38,7 @@ class Search(msgspec.Struct):
         looked_at: The rows that were tried, without their potential victims.
         needless: Nodes that take the pod without any eviction.
         num_protected: Number of rows left out because their victims violate a budget.
+        num_unwanted: Number of rows that would be candidates, where none is wanted.
         num_without_victims: Number of rows that were not tried: no pod on any row has a lower
             priority.
     """
@@ -47,6 +48,7 @@ class Search(msgspec.Struct):
     looked_at: list[Stripped] = msgspec.field(default_factory=list)
     needless: list[str] = msgspec.field(default_factory=list)
     num_protected: int = 0
+    num_unwanted: int = 0
     num_without_victims: int = 0
 
     def count_reasons(self) -> tuple[Counter[str], set[str]]:
@@ -84,8 +86,8 @@ def find_candidates(
 
     The search ends when there are `wanted` candidates and at least one of them violates no budget.
     At most `wanted` candidates that violate a budget are kept. kube-scheduler tries nodes in
-    parallel and may find a few more. With `respects_budgets` a node whose victims violate a budget
-    is no candidate.
+    parallel and may find a few more. If it wants none, it tries all nodes and keeps none. With
+    `respects_budgets` a node whose victims violate a budget is no candidate.
     """
     if not snapshot.has_pods_below(dry_run.pod.priority):
         return Search(num_without_victims=len(rows))
@@ -98,6 +100,9 @@ def find_candidates(
             break
         found = yield from select_victims(stripped)
         search.needless += found.needless
+        if not wanted:
+            search.num_unwanted += len(found.positions)
+            continue
         if respects_budgets:
             found = _without_protected(found, search)
         kept, num_clean = _enough(found, wanted, num_clean, search.num_found - num_clean)

@@ -125,7 +125,7 @@ class DefaultPreemption:
             if search.num_protected:
                 refused_by.add(self.name)
             state.write(Preemption(refused_by=frozenset(refused_by)))
-            return _not_helpful(snapshot, len(rows), reasons)
+            return _not_helpful(snapshot, len(rows) - search.num_unwanted, reasons)
         preemption = choose_candidate(search, dry_run)
         return _nominate(state, preemption)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -126,8 +127,15 @@ class ConstraintsOf:
 
     def topology_keys(self, pod: PodInfo, action: str) -> tuple[str, ...]:
         """The topology keys of the pod's constraints, or of the defaults if it has none."""
+        return tuple(each.topology_key for each in self._declared(pod, action))
+
+    def honors_taints(self, pod: PodInfo, action: str) -> bool:
+        """Whether one of these constraints leaves out nodes with taints not tolerated."""
+        return any(each.node_taints_policy == HONOR for each in self._declared(pod, action))
+
+    def _declared(self, pod: PodInfo, action: str) -> Iterator[TopologySpreadConstraint]:
         declared = pod.pod_class.spec.topology_spread_constraints or self._defaults
-        return tuple(each.topology_key for each in declared if each.when_unsatisfiable == action)
+        return (each for each in declared if each.when_unsatisfiable == action)
 
     def _selector(self, constraint: TopologySpreadConstraint, pod_class: PodClass) -> Selector:
         if not self._reads_label_keys:

@@ -83,8 +83,8 @@ def _update_matters(
     change: tuple[PodInfo, PodInfo],
 ) -> bool:
     old, new = change
-    honors_taints = any(constraint.scope.honors_taints for constraint in constraints)
-    if new.uid == pod.uid and honors_taints and old.spec.tolerations != new.spec.tolerations:
+    tolerates_others = new.uid == pod.uid and old.spec.tolerations != new.spec.tolerations
+    if tolerates_others and constraints_of.honors_taints(pod, DO_NOT_SCHEDULE):
         return True
     if old.labels == new.labels:
         return False
