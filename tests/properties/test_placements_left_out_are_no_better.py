@@ -16,13 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowage.api.objects.node import Taint
+from stowage.api.objects.pod import Affinity, PodAffinity, TopologySpreadConstraint
 from stowage.framework import PlacedMembers
 from stowage.framework.placements import PlacementRun
 from stowage.state import Snapshot
 from tests.stories.gang_driver import GangDriver, make_group
-from tests.support.builders import make_pod
+from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_pod
 
 GPU = "example.com/gpu"
+_LABELS = {"app": "gang"}
+_MEMBERS = label_selector(_LABELS)
 #: Node: (cpus, GPUs, whether it is tainted, cpus of the pods that run there).
 Rack: TypeAlias = list[tuple[int, int, bool, list[int]]]
 
@@ -45,6 +48,16 @@ _SORTS: tuple[dict[str, Any], ...] = (
     {"cpu": "2", "memory": "1Gi"},
     {"cpu": "1", "requests": {GPU: "1"}},
     {"cpu": "1", "host_ports": [80]},
+    {
+        "cpu": "1",
+        "affinity": Affinity(pod_affinity=PodAffinity((affinity_term("rack", _MEMBERS),))),
+    },
+    {
+        "cpu": "1",
+        "topology_spread_constraints": (
+            TopologySpreadConstraint(1, HOSTNAME, "DoNotSchedule", _MEMBERS),
+        ),
+    },
 )
 _members = st.lists(st.integers(0, len(_SORTS) - 1), min_size=1, max_size=2).flatmap(
     lambda sorts: st.lists(st.sampled_from(sorts), min_size=1, max_size=5)
@@ -66,10 +79,11 @@ def _after(racks: Sequence[Rack], members: Sequence[int], least: int) -> GangDri
                 taints=[Taint("k", "", "NoSchedule")] if is_tainted else [],
             )
             for index, cpu in enumerate(running):
-                driver.show(make_pod(f"{name}-{index}", cpu=str(cpu), node=name))
+                pod = make_pod(f"{name}-{index}", cpu=str(cpu), node=name, labels=_LABELS)
+                driver.show(pod)
     driver.show_group(make_group(min_count=min(least, len(members)), topology="rack"))
     for number, sort in enumerate(members):
-        driver.create_members(f"p-{number}", **_SORTS[sort])
+        driver.create_members(f"p-{number}", labels=_LABELS, **_SORTS[sort])
     driver.schedule()
     return driver
 

@@ -12,10 +12,10 @@ from stowage.api.events import DeviceObjectSeen
 from stowage.api.instructions import BindClaims, PatchPodStatus
 from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.node import Taint
-from stowage.api.objects.pod import PodSchedulingGroup
+from stowage.api.objects.pod import PodSchedulingGroup, TopologySpreadConstraint
 from stowage.plugins.placement_fragmentation import PlacementFragmentation
 from tests.stories.gang_driver import GangDriver, make_group
-from tests.support.builders import make_pod
+from tests.support.builders import label_selector, make_pod
 from tests.support.device_builders import make_claim, make_class, make_slice, pod_with_claims
 
 BARRED = "preemption: not eligible due to placement-based pod group scheduling limitation"
@@ -33,6 +33,12 @@ def _driver(*racks: tuple[str, int], cpu: str = "2", **options: Any) -> GangDriv
 
 def _racks(driver: GangDriver) -> set[str]:
     return {driver.node_of(name).partition("-")[0] for name in driver.bound() if name[0] == "p"}
+
+
+def _num_filtered(driver: GangDriver) -> int:
+    """How many nodes NodeResourcesFit was asked about."""
+    counts = driver.engine.evaluation_counts()
+    return counts["NodeResourcesFit", "Filter", "default-scheduler"]
 
 
 def _chooser(choice: int) -> Callable[[int], int]:
@@ -181,8 +187,37 @@ def test_of_a_hundred_domains_those_that_cannot_be_better_are_not_tried() -> Non
     _gang(driver, 3)
     driver.run()
     assert _racks(driver) == {"r2"}
-    filtered = driver.engine.evaluation_counts()["NodeResourcesFit", "Filter", "default-scheduler"]
-    assert filtered == 3 * 2  # three members, the two nodes of one domain
+    assert _num_filtered(driver) == 200 + 3 * 2  # all nodes once, then those of one domain
+
+
+def test_domains_whose_nodes_take_no_member_are_not_tried() -> None:
+    driver = _driver(("r1", 2))
+    taint = Taint("k", "", "NoSchedule")
+    for number in range(100):
+        rack = {"rack": f"full-{number}"}
+        driver.add_nodes(f"full-{number}", cpu="2", memory="1Gi", labels=rack, taints=[taint])
+    _gang(driver, 2)
+    driver.run()
+    assert _racks(driver) == {"r1"}
+    assert _num_filtered(driver) == 102 + 2 * 2
+
+
+def test_a_node_that_takes_no_member_before_another_is_placed_counts_as_room() -> None:
+    """The second member may go to r1-0 once the first one is in the other half."""
+    driver = GangDriver()
+    for name, cpu, half in (
+        ("r1-0", "4", "a"),
+        ("r1-1", "1", "b"),
+        ("r2-0", "4", "a"),
+        ("r2-1", "4", "b"),
+    ):
+        driver.add_nodes(name, cpu=cpu, labels={"rack": name[:2], "half": half})
+    labels = {"app": "gang"}
+    driver.show(make_pod("old", cpu="1", node="r1-0", labels=labels))
+    spread = TopologySpreadConstraint(1, "half", "DoNotSchedule", label_selector(labels))
+    _gang(driver, 2, labels=labels, topology_spread_constraints=(spread,))
+    driver.run()
+    assert _racks(driver) == {"r1"}
 
 
 def test_of_equal_domains_the_one_that_leaves_least_fragments_is_taken() -> None:

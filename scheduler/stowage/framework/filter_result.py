@@ -28,6 +28,11 @@ class PreFilterOutcome(msgspec.Struct, frozen=True):
     node_names: frozenset[str] | None = None
     plugins: frozenset[str] = frozenset()
 
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether the pod was let pass on all nodes."""
+        return self.status.is_success and self.node_names is None
+
 
 class FilterResult:
     """The feasible rows and, on demand, the reasons why other rows were rejected.

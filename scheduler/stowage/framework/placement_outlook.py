@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -9,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowage.framework.extension_points import Plugin
+from stowage.framework.filter_result import FilterResult
 from stowage.framework.verdict import Int64Array
+from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
@@ -69,13 +72,13 @@ class Outlook(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class RoomPlugin(Plugin, Protocol):
-    """A Filter plugin that knows how many members of a pod group a placement takes at most.
+    """A Filter plugin that knows how many pods that are alike it lets onto a node at most.
 
     Only the events that it registers make room for more.
     """
 
-    def room_for_members(self, snapshot: Snapshot, prospects: Prospects) -> Int64Array:
-        """``int64[placements]``, at most the number of members."""
+    def room(self, snapshot: Snapshot, rows: Int64Array, pod_class: PodClass) -> Int64Array:
+        """``int64[nodes]``: how many more pods of a class it lets onto each of some nodes."""
         ...
 
 
@@ -101,6 +104,34 @@ class PlacementBoundPlugin(Plugin, Protocol):
         greatest `most` takes all of these. If `most` is 0, any number will do.
         """
         ...
+
+
+def most_members(
+    plugins: Sequence[RoomPlugin],
+    snapshot: Snapshot,
+    prospects: Prospects,
+    filtered: FilterResult | None,
+) -> Int64Array:
+    """``int64[placements]``: how many of the members each takes at most.
+
+    Members that are not alike are not counted.
+
+    Args:
+        plugins: They know how many fit on a node.
+        snapshot: The cluster.
+        prospects: The placements.
+        filtered: The result of Filter about the first member, if nodes that it rejects take none of
+            the others, either.
+    """
+    num_members, rows = len(prospects.members), prospects.rows
+    if not prospects.are_alike:
+        return np.full(len(prospects.starts), num_members, dtype=np.int64)
+    room = np.full(len(rows), num_members, dtype=np.int64)
+    for plugin in plugins:
+        room = np.minimum(room, plugin.room(snapshot, rows, prospects.members[0].pod_class))
+    if filtered is not None:
+        room[~filtered.feasible[rows]] = 0
+    return np.minimum(prospects.sums(room), num_members)
 
 
 def likeness(snapshot: Snapshot, prospects: Prospects) -> NDArray[np.uint64]:

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from stowage.framework.extension_points import Plugin
+from stowage.framework.filter_result import FilterResult
 from stowage.framework.implements import implements
 from stowage.framework.placement_outlook import (
     Outlook,
@@ -17,6 +18,7 @@ from stowage.framework.placement_outlook import (
     QuorumPlugin,
     RoomPlugin,
     likeness,
+    most_members,
 )
 from stowage.framework.verdict import Int64Array
 from stowage.state.devices.devices import ClaimAllocation
@@ -90,21 +92,30 @@ class PlacementRun:
         self._quorums = [each for each in permits if implements(each, QuorumPlugin)]
         self.breaks_ties = bool(self._tie_breakers)
 
-    def outlook(self, snapshot: Snapshot, prospects: Prospects) -> Outlook | None:
-        """What is known about the placements; None if a scorer knows nothing beforehand."""
-        num_members, num_placements = len(prospects.members), len(prospects.starts)
-        most = np.full(num_placements, num_members, dtype=np.int64)
-        for each in self._rooms:
-            most = np.minimum(most, each.room_for_members(snapshot, prospects))
+    def outlook(
+        self, snapshot: Snapshot, prospects: Prospects, filtered: FilterResult | None
+    ) -> Outlook | None:
+        """What is known about the placements; None if a scorer knows nothing beforehand.
+
+        Args:
+            snapshot: The cluster.
+            prospects: The placements.
+            filtered: The result of Filter about the first member, if nodes that it rejects take
+                none of the others, either.
+        """
+        most = most_members(self._rooms, snapshot, prospects, filtered)
         least = max([1, *(each.least_members(snapshot, prospects) for each in self._quorums)])
-        hopeful = np.where(most < least, 0, most)
-        highest = np.zeros(num_placements, dtype=np.int64)
+        is_hopeless = most < least
+        hopeful = np.where(is_hopeless, 0, most)
+        highest = np.zeros(len(most), dtype=np.int64)
         for scorer, weight in self._scorers:
             if not implements(scorer, PlacementBoundPlugin):
                 return None
             highest += scorer.highest_scores(snapshot, prospects, hopeful) * weight
-        known_by = frozenset(each.name for each in (*self._rooms, *self._quorums))
-        return Outlook(most, least, known_by, highest, likeness(snapshot, prospects))
+        known_by = {each.name for each in (*self._rooms, *self._quorums)}
+        if filtered is not None and is_hopeless.any():
+            known_by |= filtered.count_reasons()[1]
+        return Outlook(most, least, frozenset(known_by), highest, likeness(snapshot, prospects))
 
     def best(self, snapshot: Snapshot, placements: Sequence[PlacedMembers]) -> list[int]:
         """The indices of the placements that no plugin prefers another to; at least one."""

@@ -76,6 +76,11 @@ class PluginTraits:
     ``nodes.changes`` (see `FilterPlugin`). Preemption and nominated pods then ask it about many
     nodes in one call, instead of about each node in a copy of the cluster."""
 
+    never_needs_pods: bool = False
+    """A node that Filter rejects is rejected, too, when more pods are placed in the cluster. A
+    plugin with `Reads.NODE` does not read them. Where all plugins that do not skip the members of a
+    pod group promise this, the group is not tried in topology domains whose nodes take none."""
+
     rejects_per_class: bool = False
     """For a pod without volumes, resource claims and nomination, the answers of PreFilter, Filter
     and PostFilter depend on the cluster and the pod's equivalence class only, and change nothing

@@ -29,7 +29,10 @@ class NodeName:
     # The node name is not part of the pod's class, so no answer may be kept per class. A rejection
     # may be: that of a pod with a node name never is.
     traits = PluginTraits(
-        filters_what_ifs=True, rejects_per_class=True, reads_only_node_demand=True
+        filters_what_ifs=True,
+        never_needs_pods=True,
+        rejects_per_class=True,
+        reads_only_node_demand=True,
     )
 
     def __init__(self, args: NoArgs) -> None:

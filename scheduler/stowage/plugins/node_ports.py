@@ -34,6 +34,7 @@ class NodePorts:
         filter_reads=Reads.USAGE,
         reads_only_node_demand=True,
         filters_what_ifs=True,
+        never_needs_pods=True,
         rejects_per_class=True,
         skips_per_class=True,
     )

@@ -71,8 +71,10 @@ def test_a_tie_is_broken_among_the_tied_placements_alone(
 
 
 def test_nothing_is_known_beforehand_if_a_plugin_that_scores_knows_nothing() -> None:
-    prospects = Prospects(np.array([0]), np.array([0]), (), 0)
-    assert PlacementRun([Scores("A", (1,))], {}).outlook(SNAPSHOT, prospects) is None
+    cluster = MirroredCluster()
+    members = (cluster.info(make_pod("p")),)
+    prospects = Prospects(np.array([0]), np.array([0]), members, 0)
+    assert PlacementRun([Scores("A", (1,))], {}).outlook(SNAPSHOT, prospects, None) is None
 
 
 def test_placements_are_alike_if_their_nodes_have_equal_amounts_in_any_order() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from stowage.api.objects.pod import Pod, ResourceRequirements
 from stowage.framework import NoArgs, PlacedMembers, Prospects
+from stowage.framework.placement_outlook import most_members
 from stowage.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
 from stowage.plugins.node_resources.args import ResourceSpec, ScoringStrategy
 from stowage.plugins.placement_fragmentation import PlacementFragmentation
@@ -180,8 +181,8 @@ def test_room_is_how_many_equal_members_fit_one_after_the_other(
     wanted: list[list[Bare]], tenths: int, number: int
 ) -> None:
     cache, prospects = _prospects(wanted, [tenths] * number)
-    plugin = NodeResourcesFit(NodeResourcesFitArgs())
-    found = plugin.room_for_members(cache.snapshot(), prospects).tolist()
+    fit = NodeResourcesFit(NodeResourcesFitArgs())
+    found = most_members([fit], cache.snapshot(), prospects, None).tolist()
     for room, domain in zip(found, wanted, strict=True):
         fitting = 0
         for cpu, running, most in domain:
@@ -194,18 +195,18 @@ def test_room_is_how_many_equal_members_fit_one_after_the_other(
 
 def test_members_that_differ_are_not_counted_beforehand() -> None:
     cache, prospects = _prospects([[(1, [], 1)]], [10, 20])
-    plugin = NodeResourcesFit(NodeResourcesFitArgs())
-    assert plugin.room_for_members(cache.snapshot(), prospects).tolist() == [2]
+    fit = NodeResourcesFit(NodeResourcesFitArgs())
+    assert most_members([fit], cache.snapshot(), prospects, None).tolist() == [2]
 
 
 def test_a_requested_resource_that_no_node_has_leaves_no_room() -> None:
     cache, prospects = _prospects([[(10, [], 5)]], [1])
     gpu = make_pod_info(make_pod("gpu", requests={GPU: "1"}), cache.classes)
     wanting = Prospects(prospects.rows, prospects.starts, (gpu,), 0)
-    plugin = NodeResourcesFit(NodeResourcesFitArgs())
-    assert plugin.room_for_members(cache.snapshot(), wanting).tolist() == [0]
+    fit = NodeResourcesFit(NodeResourcesFitArgs())
+    assert most_members([fit], cache.snapshot(), wanting, None).tolist() == [0]
     ignoring = NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=(GPU,)))
-    assert ignoring.room_for_members(cache.snapshot(), wanting).tolist() == [1]
+    assert most_members([ignoring], cache.snapshot(), wanting, None).tolist() == [1]
 
 
 @settings(max_examples=80, deadline=None)

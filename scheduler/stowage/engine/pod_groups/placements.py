@@ -17,6 +17,7 @@ from stowage.engine.pod_groups.topology import (
     topology_key,
     words_placements,
 )
+from stowage.engine.preparation import has_to_prepare, preparing_steps
 from stowage.engine.state.attempt import Attempt
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import PlacedMembers, PluginFailed, Prospects
@@ -55,6 +56,8 @@ def _try_placements(
     state: EngineState, attempts: Sequence[Attempt], domains: TopologyDomains, how: Try
 ) -> Interruptible[GroupOutcome]:
     """Try the group in the domains that may be the best ones, and place it in the best."""
+    if has_to_prepare(attempts[0].info):
+        yield from preparing_steps(state, attempts[0].info)
     try:
         order = _order(state, attempts, domains)
     except PluginFailed as failure:
@@ -100,7 +103,9 @@ def _order(
     prospects = Prospects(domains.rows, domains.starts, members, num_scheduled)
     framework = state.frameworks[members[0].scheduler_name]
     return PlacementOrder(
-        framework.placement_outlook(state.cache.snapshot(), prospects),
+        framework.placement_outlook(
+            state.new_cycle_state(members[0].uid), state.cache.snapshot(), prospects
+        ),
         len(domains.values),
         state.ties,
         breaks_ties=framework.breaks_ties_of_placements,

@@ -18,11 +18,12 @@ from stowage.framework.extension_points import (
     SnapshotReader,
     StagedPreBindPlugin,
 )
-from stowage.framework.failure import failed
+from stowage.framework.failure import PluginFailed, failed
 from stowage.framework.filter_result import FilterResult, PreFilterOutcome
 from stowage.framework.implements import implements
 from stowage.framework.placement_outlook import Outlook, Prospects
 from stowage.framework.placements import PlacedMembers, PlacementRun
+from stowage.framework.plugin_traits import Reads
 from stowage.framework.preemption import VictimReview
 from stowage.framework.profile.points import ExtensionPoint
 from stowage.framework.profile.profile import Profile
@@ -362,19 +363,44 @@ class Framework:
         """Whether a plugin chooses among equally good placements of a pod group."""
         return self._placements.breaks_ties
 
-    def placement_outlook(self, snapshot: Snapshot, prospects: Prospects) -> Outlook | None:
+    def placement_outlook(
+        self, state: CycleState, snapshot: Snapshot, prospects: Prospects
+    ) -> Outlook | None:
         """What is known about the placements of a pod group that is not tried yet.
+
+        Args:
+            state: A fresh one, for the first member.
+            snapshot: The cluster.
+            prospects: The placements.
 
         Returns:
             None if a plugin scores placements and does not know beforehand what they score at most.
 
         Raises:
-            PluginFailed: A plugin raised.
+            PluginFailed: A plugin that ranks placements raised.
         """
+        filtered = self._filter_for_all(state, prospects, snapshot)
         try:
-            return self._placements.outlook(snapshot, prospects)
+            return self._placements.outlook(snapshot, prospects, filtered)
         except Exception as problem:
             raise failed("running PlacementScore plugins", "", problem) from problem
+
+    def _filter_for_all(
+        self, state: CycleState, prospects: Prospects, snapshot: Snapshot
+    ) -> FilterResult | None:
+        """The result of Filter about the first member, if others are rejected where it is."""
+        pod = prospects.members[0]
+        if not prospects.are_alike or not self.run_pre_filter(state, pod, snapshot).is_unlimited:
+            return None
+        if not all(
+            each.traits.never_needs_pods or each.traits.filter_reads is Reads.NODE
+            for each in self._filters.active(state).all
+        ):
+            return None
+        try:
+            return self.run_filter(state, pod, snapshot)
+        except PluginFailed:
+            return None  # it fails the member that is tried first, too
 
     def best_placements(self, snapshot: Snapshot, placements: Sequence[PlacedMembers]) -> list[int]:
         """The indices of the best of the feasible placements of a pod group; at least one.

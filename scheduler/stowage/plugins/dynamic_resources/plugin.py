@@ -82,6 +82,7 @@ class DynamicResources:
         score_reads=Reads.NODE,
         reads_only_node_demand=True,
         reads_placed_pods=False,
+        never_needs_pods=True,
         rejects_per_class=True,
         skips_per_class=True,
         pre_enqueue_per_class=True,

@@ -68,6 +68,7 @@ class NodeResourcesFit:
         reads_only_node_demand=True,
         reads_only_amounts=True,
         filters_what_ifs=True,
+        never_needs_pods=True,
         rejects_per_class=True,
     )
 
@@ -153,16 +154,8 @@ class NodeResourcesFit:
         """``int64[placements]``: the scores if each placement takes `most` members."""
         return most_allocated_with(snapshot, prospects, most, self._placement_resources)
 
-    def room_for_members(self, snapshot: Snapshot, prospects: Prospects) -> Int64Array:
-        """``int64[placements]``: how many of the members each takes at most, if they are alike."""
-        room = np.full(len(prospects.starts), len(prospects.members), dtype=np.int64)
-        if prospects.are_alike:
-            on_nodes = self._room(snapshot, prospects.rows, prospects.members[0].pod_class)
-            room = np.minimum(room, prospects.sums(on_nodes))
-        return room
-
-    def _room(self, snapshot: Snapshot, rows: Int64Array, pod_class: PodClass) -> Int64Array:
-        """``int64[nodes]``: how many pods of a class Filter lets onto each node at most."""
+    def room(self, snapshot: Snapshot, rows: Int64Array, pod_class: PodClass) -> Int64Array:
+        """``int64[nodes]``: how many more pods of a class fit on each of some nodes."""
         allocatable, requested = snapshot.allocatable[rows], snapshot.requested[rows]
         room = allocatable[:, PODS] - snapshot.num_pods[rows]
         for resource, request in pod_class.requests.items():

@@ -99,7 +99,12 @@ class VolumeBinding:
     """Filters nodes by the pod's volumes, reserves volumes, and binds claims before the pod."""
 
     name = "VolumeBinding"
-    traits = PluginTraits(reads_placed_pods=False, rejects_per_class=True, skips_per_class=True)
+    traits = PluginTraits(
+        reads_placed_pods=False,
+        never_needs_pods=True,
+        rejects_per_class=True,
+        skips_per_class=True,
+    )
     pre_bind_target = BindVolumes
 
     def __init__(self, args: VolumeBindingArgs) -> None:

@@ -41,7 +41,12 @@ class NodeVolumeLimits:
     """Rejects nodes where the pod's new volumes would exceed the limit of their driver."""
 
     name = "NodeVolumeLimits"
-    traits = PluginTraits(filters_what_ifs=True, rejects_per_class=True, skips_per_class=True)
+    traits = PluginTraits(
+        filters_what_ifs=True,
+        never_needs_pods=True,
+        rejects_per_class=True,
+        skips_per_class=True,
+    )
 
     def __init__(self, args: NoArgs, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> None:
         del args

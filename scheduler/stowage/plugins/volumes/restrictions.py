@@ -53,7 +53,12 @@ class VolumeRestrictions:
     """Rejects nodes where a disk of the pod is in use, or all nodes if a claim is in use."""
 
     name = "VolumeRestrictions"
-    traits = PluginTraits(filters_what_ifs=True, rejects_per_class=True, skips_per_class=True)
+    traits = PluginTraits(
+        filters_what_ifs=True,
+        never_needs_pods=True,
+        rejects_per_class=True,
+        skips_per_class=True,
+    )
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -60,7 +60,12 @@ class VolumeZone:
     """Rejects nodes outside the zones and regions of the pod's bound volumes."""
 
     name = "VolumeZone"
-    traits = PluginTraits(reads_placed_pods=False, rejects_per_class=True, skips_per_class=True)
+    traits = PluginTraits(
+        reads_placed_pods=False,
+        never_needs_pods=True,
+        rejects_per_class=True,
+        skips_per_class=True,
+    )
 
     def __init__(self, args: NoArgs) -> None:
         del args
