@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from stowage.api.config.feature_gates import parse_feature_gates
-from stowage.api.events import DeviceObjectSeen
-from stowage.api.instructions import BindClaims, PatchPodStatus
+from stowage.api.events import DeviceObjectSeen, StorageSeen
+from stowage.api.instructions import BindClaims, BindVolumes, PatchPodStatus
 from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import PodSchedulingGroup, TopologySpreadConstraint
 from stowage.plugins.placement_fragmentation import PlacementFragmentation
 from tests.stories.gang_driver import GangDriver, make_group
-from tests.support.builders import label_selector, make_pod
+from tests.support import volume_builders as storage
+from tests.support.builders import HOSTNAME, label_selector, make_pod
 from tests.support.device_builders import make_claim, make_class, make_slice, pod_with_claims
 
 BARRED = "preemption: not eligible due to placement-based pod group scheduling limitation"
@@ -298,8 +299,10 @@ def test_with_the_gate_set_to_false_a_topology_key_is_ignored() -> None:
 
 def test_members_that_are_placed_again_in_the_best_domain_take_different_devices() -> None:
     driver = GangDriver()
-    for rack, cpu in (("r1", "4"), ("r2", "2")):
-        driver.add_nodes(rack, cpu=cpu, labels={"rack": rack})
+    for rack in ("r1", "r2"):
+        driver.add_nodes(
+            rack, cpu="2", labels={"rack": rack}, allocatable={f"example.com/{rack}": 1}
+        )
     objects: list[DeviceObject] = [
         make_class(),
         *(make_slice(name, ["gpu-0", "gpu-1"]) for name in ("r1", "r2")),
@@ -314,7 +317,34 @@ def test_members_that_are_placed_again_in_the_best_domain_take_different_devices
     driver.run()
     allocations = [claim.allocation for each in driver.take(BindClaims) for claim in each.claims]
     taken = [(r.pool, r.device) for each in allocations if each for r in each.devices.results]
-    assert taken == [("r2", "gpu-0"), ("r2", "gpu-1")]
+    assert taken == [("r1", "gpu-0"), ("r1", "gpu-1")]
+
+
+def test_members_that_are_placed_again_keep_their_volumes_from_other_pods() -> None:
+    driver = GangDriver()
+    for rack in ("r1", "r2"):
+        driver.add_nodes(
+            rack, cpu="2", labels={"rack": rack}, allocatable={f"example.com/{rack}": 1}
+        )
+    objects = (
+        storage.make_class("local", provisioner="kubernetes.io/no-provisioner"),
+        storage.make_class("made"),
+        storage.make_claim("p-0", "local"),
+        storage.make_claim("p-1", "made"),
+        storage.make_claim("other", "local"),
+        storage.make_volume("disk", "local", where=(HOSTNAME, ["r1", "r2"])),
+    )
+    driver.handle(*(StorageSeen(each) for each in objects))
+    driver.show_group(make_group(min_count=2, topology="rack"))
+    for name in ("p-0", "p-1"):
+        driver.create_members(name, volumes=(storage.claim_volume(name),))
+    driver.create_pods("other", volumes=(storage.claim_volume("other"),))
+    driver.run()
+    assert [each.pod.name for each in driver.take(BindVolumes)] == ["p-0", "p-1"]
+    assert driver.engine.dump()["storage_assumed"] == {
+        "volume disk": "default/p-0",
+        "claim default/p-1": "default/p-1",
+    }
 
 
 def test_a_bound_member_on_a_node_without_the_label_is_an_error_that_names_it() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 import pytest
@@ -300,6 +300,43 @@ def test_a_claim_that_a_failed_binding_gives_back_lets_its_other_pod_go_to_anoth
     driver.write("p", error="conflict")
     (writes,) = of_type(BindVolumes, driver.schedule(1))
     assert (writes.pod.name, writes.node_name) == ("q", "n1")
+
+
+@pytest.mark.parametrize(
+    ("objects", "written", "shown", "resource"),
+    [
+        (
+            (),
+            {"claim": "2"},
+            make_claim("claim", selected_node="n0", version="2"),
+            'persistentvolumeclaims "claim"',
+        ),
+        (
+            (make_class(provisioner="kubernetes.io/no-provisioner"), _given("1")),
+            {"disk": "2"},
+            _given("2", given_to="claim"),
+            'persistentvolumes "disk"',
+        ),
+    ],
+    ids=["provisioned", "given"],
+)
+def test_a_pod_that_shares_a_claim_conflicts_with_the_write_for_the_first_until_it_is_shown(
+    objects: Sequence[StorageObject],
+    written: Mapping[str, str],
+    shown: StorageObject,
+    resource: str,
+) -> None:
+    driver = VolumeDriver(make_claim("claim", version="1"), *objects)
+    for name in ("p", "q"):
+        driver.schedule_pod(name, "claim")
+    driver.write("p", **written)
+    text = f"Operation cannot be fulfilled on {resource}: the object has been modified; "
+    text += "please apply your changes to the latest version and try again"
+    assert failures(driver.write("q")) == [f'running PreBind plugin "VolumeBinding": {text}']
+    driver.show(shown)
+    driver.advance(2.0)
+    assert [each.pod.name for each in of_type(BindVolumes, driver.schedule())] == ["q"]
+    assert failures(driver.write("q")) == []
 
 
 def test_writes_of_an_ended_attempt_do_not_count_for_the_next() -> None:

@@ -80,7 +80,7 @@ def csi_volume_of(volume: PersistentVolume) -> AttachedVolume | None:
         return None
     plugin, labels = found[1], volume.metadata.labels
     named = plugin.handle(
-        getattr(spec, plugin.field), labels.get(ZONE) or labels.get(ZONE_BETA, "")
+        getattr(spec, plugin.field), labels.get(ZONE_BETA) or labels.get(ZONE, "")
     )
     return AttachedVolume(plugin.driver, named) if named else None
 

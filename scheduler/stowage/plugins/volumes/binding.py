@@ -161,9 +161,14 @@ class VolumeBinding:
         return SKIP
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> ReservePlan | Status:
-        """Plan which volumes the claims get on the node, so that other pods do not get them."""
+        """Plan which volumes the claims get on the node, so that other pods do not get them.
+
+        The members of a pod group that are placed again as they were tried keep their plans.
+        """
         del pod
         claims = state.get(PodClaims)
+        if claims is not None and claims.plan is not None:
+            return claims.plan.assumptions()
         if claims is None or claims.snapshot is None:
             return SUCCESS
         snapshot, claims.snapshot = claims.snapshot, None

@@ -130,6 +130,8 @@ def _check_given(
         return _failed(text)
     if not plan.is_shown(name, volume.metadata.resource_version):
         return WAIT
+    if given.after is given.before and storage.volumes.assumption(name) is not None:
+        return _conflict("persistentvolumes", name)
     unreachable = _unreachable(volume, node, topology)
     if unreachable is not None:
         return unreachable
@@ -143,14 +145,16 @@ def _check_given(
 def _check_provisioned(
     each: Provisioned, plan: VolumePlan, node: NodeView, topology: VolumeTopology
 ) -> Status:
-    key = each.after.metadata.namespaced_name
-    claim = node.snapshot.storage.claims.get_api_object(key)
+    key, claims = each.after.metadata.namespaced_name, node.snapshot.storage.claims
+    claim = claims.get_api_object(key)
     if claim is None:
         text = f'could not find v1.PersistentVolumeClaim "{key}"'
         return _failed(f"failed to check provisioning pvc: {text}")
     meta = claim.metadata
     if not plan.is_shown(key, meta.resource_version):
         return WAIT
+    if each.after is each.before and claims.assumption(key) is not None:
+        return _conflict("persistentvolumeclaims", meta.name)
     if not meta.annotations:
         return _failed(f'selectedNode annotation reset for PVC "{meta.name}"')
     if meta.annotations.get(SELECTED_NODE, "") != node.names[0]:
@@ -197,6 +201,17 @@ def _watched(plan: VolumePlan, storage: Storage) -> Iterator[tuple[EventResource
         claim = storage.claims.get_api_object(key)
         if claim is not None and claim.spec.volume_name:
             yield _VOLUME, claim.spec.volume_name
+
+
+def _conflict(resource: str, name: str) -> Status:
+    """The error where another pod of the claim has the object written, and no watch shows it yet.
+
+    kube-scheduler writes the object for each pod, and the API server refuses the second write.
+    """
+    return error(
+        f'Operation cannot be fulfilled on {resource} "{name}": the object has been modified; '
+        "please apply your changes to the latest version and try again"
+    )
 
 
 def _failed(text: str) -> Status:

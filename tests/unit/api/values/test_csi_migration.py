@@ -96,6 +96,17 @@ def test_a_gce_disk_is_named_after_its_zones(zones: str | None, place: str) -> N
     assert csi_volume_of(volume) == AttachedVolume(GCE, f"projects/UNSPECIFIED/{place}/disks/d")
 
 
+def test_a_gce_disk_is_named_after_its_old_zone_label_first() -> None:
+    volume = make_volume(
+        "v",
+        driver="",
+        labels={ZONE: "us-east1-b", ZONE_BETA: "us-east1-c"},
+        gce_persistent_disk=GCEPersistentDiskVolumeSource("d"),
+    )
+    name = "projects/UNSPECIFIED/zones/us-east1-c/disks/d"
+    assert csi_volume_of(volume) == AttachedVolume(GCE, name)
+
+
 def test_a_gce_disk_of_two_regions_has_no_name() -> None:
     source = GCEPersistentDiskVolumeSource("d")
     labels = {ZONE: "us-east1-b__us-west1-c"}
