@@ -8,6 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from stowage.api.interruptible import Interruptible
+from stowage.api.objects.pod_groups import CORE_GROUPS
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult
 from stowage.engine.pod_groups.placing import Try, free_members, place_again, take_back, try_members
 from stowage.engine.state.attempt import Attempt
@@ -31,27 +32,38 @@ def topology_key(state: EngineState, known: KnownGroup | None) -> str:
     return known.group.topology_key
 
 
+def _has_constraints(known: KnownGroup | None) -> bool:
+    return known is not None and known.group.spec.scheduling_constraints is not None
+
+
 def try_group(
     state: EngineState, attempts: Sequence[Attempt], how: Try
 ) -> Interruptible[GroupOutcome]:
     """Try the group, in each placement if it has a topology key.
 
     ``podGroupSchedulingPlacementAlgorithm`` of v1.36, which also words the result of groups without
-    a key if the feature gate is on.
+    a key if the feature gate is on. Then a missing group is an error, and constraints without a
+    key, too, keep members from preempting.
     """
-    known = state.cache.pod_groups.group(attempts[0].info.group_key)
+    info = attempts[0].info
+    known = state.cache.pod_groups.group(info.group_key)
+    is_on = state.gates.set_to(_GATE)
+    if is_on and known is None and info.group_source == CORE_GROUPS:
+        text = f'podgroup.scheduling.k8s.io "{info.group}" not found'
+        return GroupOutcome(GroupResult.ERROR, text, [])
     key = topology_key(state, known)
+    if key or (is_on and _has_constraints(known)):
+        how = replace(how, barred=BARRED)
     if not key:
         outcome = yield from try_members(state, attempts, how)
-        return _worded(outcome, 1) if state.gates.set_to(_GATE) else outcome
+        return _worded(outcome, 1) if is_on else outcome
     try:
-        domains = topology_domains(state, attempts[0].info.group_key, key)
+        domains = topology_domains(state, info.group_key, key)
     except DomainUnknown as unknown:
         text = f"cannot determine domain for already scheduled pods: {unknown}"
         return GroupOutcome(GroupResult.ERROR, text, [])
     if not domains:
         return GroupOutcome(GroupResult.UNSCHEDULABLE, NO_PLACEMENTS, [])
-    how = replace(how, barred=how.barred or BARRED)
     return (yield from _try_placements(state, attempts, list(domains.values()), how))
 
 
@@ -152,6 +164,9 @@ def _domains_of_scheduled(state: EngineState, group_key: str, key: str) -> set[s
         row = None if pod is None else snapshot.row_of(pod.node_name)
         node = None if row is None else snapshot.node(row)
         value = None if node is None else node.metadata.labels.get(key)
+        if pod is not None and node is None:
+            text = f'nodeinfo not found for node name "{pod.node_name}"'
+            raise DomainUnknown(f"getting node for pod {pod.key}: {text}")
         if pod is None or value is None:
             raise DomainUnknown(f"no topology domain found for pod {pod.key if pod else uid}")
         found.add(value)
