@@ -61,8 +61,8 @@ def release_members(
 ) -> Interruptible[None]:
     """Try the unscheduled pods of a group again, if PreEnqueue admits them now.
 
-    While PreEnqueue holds a pod it has no nomination. A pod that is shown with one, as after a
-    restart, has it from now on.
+    A pod that was shown with a nomination while PreEnqueue held it, as after a restart, has it
+    from now on.
     """
     uids = list(state.cache.pod_groups.members(key).unscheduled)
     yield from state.queue.try_again_steps(uids, event, now)
