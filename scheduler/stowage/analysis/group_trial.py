@@ -16,8 +16,8 @@ from stowage.engine.pod_groups import group_preemption
 from stowage.engine.pod_groups.members import several_schedulers
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult
 from stowage.engine.pod_groups.placements import (
-    BARRED,
     DomainUnknown,
+    as_constrained,
     topology_domains,
     topology_key,
     try_group,
@@ -138,10 +138,11 @@ def _try(
     held: tuple[tuple[PodInfo, Status], ...],
 ) -> GroupTrial:
     as_group = group_preemption.preempts_as_group(state)
-    how = Try(barred=group_preemption.BARRED if as_group else "")
+    known = state.cache.pod_groups.group(key)
+    limits = Try(barred=group_preemption.BARRED if as_group else "")
+    how = as_constrained(state, known, limits)
     outcome = finish(try_group(state, attempts, how))
     finish(take_back(state, outcome))
-    known = state.cache.pod_groups.group(key)
     domains = _try_domains(state, key, attempts, how)
     shown = _shown(outcome, domains) if domains else DomainTry("", how, outcome)
     found: group_preemption.VictimsFound | Status = group_preemption.VictimsFound([], {})
@@ -172,7 +173,7 @@ def _try_domains(
         return ()  # the outcome of the whole try has the text
     tries = []
     for value, node_names in domains.items():
-        limited = replace(how, node_names=node_names, barred=how.barred or BARRED)
+        limited = replace(how, node_names=node_names)
         outcome = finish(try_members(state, attempts, limited))
         finish(take_back(state, outcome))
         tries.append(DomainTry(value, limited, outcome))

@@ -32,8 +32,15 @@ def topology_key(state: EngineState, known: KnownGroup | None) -> str:
     return known.group.topology_key
 
 
-def _has_constraints(known: KnownGroup | None) -> bool:
-    return known is not None and known.group.spec.scheduling_constraints is not None
+def as_constrained(state: EngineState, known: KnownGroup | None, how: Try) -> Try:
+    """`how`, but no member may preempt if the group has constraints.
+
+    With the feature gate on, this holds for constraints without a topology key, too.
+    """
+    is_barred = bool(topology_key(state, known))
+    if known is not None and state.gates.set_to(_GATE):
+        is_barred = known.group.spec.scheduling_constraints is not None
+    return replace(how, barred=BARRED) if is_barred else how
 
 
 def try_group(
@@ -42,8 +49,7 @@ def try_group(
     """Try the group, in each placement if it has a topology key.
 
     ``podGroupSchedulingPlacementAlgorithm`` of v1.36, which also words the result of groups without
-    a key if the feature gate is on. Then a missing group is an error, and constraints without a
-    key, too, keep members from preempting.
+    a key if the feature gate is on. Then a missing group is an error.
     """
     info = attempts[0].info
     known = state.cache.pod_groups.group(info.group_key)
@@ -51,9 +57,8 @@ def try_group(
     if is_on and known is None and info.group_source == CORE_GROUPS:
         text = f'podgroup.scheduling.k8s.io "{info.group}" not found'
         return GroupOutcome(GroupResult.ERROR, text, [])
+    how = as_constrained(state, known, how)
     key = topology_key(state, known)
-    if key or (is_on and _has_constraints(known)):
-        how = replace(how, barred=BARRED)
     if not key:
         outcome = yield from try_members(state, attempts, how)
         return _worded(outcome, 1) if is_on else outcome
