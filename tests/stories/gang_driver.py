@@ -46,11 +46,11 @@ def make_group(
         if min_count is None
         else PodGroupSchedulingPolicy(gang=GangSchedulingPolicy(min_count))
     )
-    constraints = PodGroupSchedulingConstraints((TopologyConstraint(topology),))
-    return PodGroup(
-        ObjectMeta(name=name, namespace="default", uid=f"uid-{name}"),
-        PodGroupSpec(policy, constraints if topology else None, **spec),
-    )
+    if topology:
+        constraints = PodGroupSchedulingConstraints((TopologyConstraint(topology),))
+        spec["scheduling_constraints"] = constraints
+    metadata = ObjectMeta(name=name, namespace="default", uid=f"uid-{name}")
+    return PodGroup(metadata, PodGroupSpec(policy, **spec))
 
 
 def make_member(name: str, group: str = "g", **fields: Any) -> Pod:

@@ -115,11 +115,25 @@ def test_a_rejected_member_has_its_own_reason_when_the_others_are_bound(point: s
     assert results == {"p-0": "scheduled", "p-1": "unschedulable", "p-2": "scheduled"}
 
 
-def test_a_member_that_permit_rejects_at_last_is_tried_again_for_those_who_wait_for_it() -> None:
-    driver = _attempted(Stops("permit", unschedulable("not today"), pod="p-0", passes=1))
-    results = [each.result for each in driver.take(AttemptResult) if each.pod.name == "p-0"]
+@pytest.mark.parametrize("rejected", ["p-0", "p-1", "p-2"])
+def test_a_member_that_permit_rejects_at_last_is_tried_again_for_those_who_wait_for_it(
+    rejected: str,
+) -> None:
+    driver = _attempted(Stops("permit", unschedulable("not today"), pod=rejected, passes=1))
+    results = [each.result for each in driver.take(AttemptResult) if each.pod.name == rejected]
     assert results == ["scheduled", "unschedulable", "unschedulable"]
-    assert [each.pod.name for each in driver.engine.waiting_pods()] == ["p-1", "p-2"]
+    waiting = [each.pod.name for each in driver.engine.waiting_pods()]
+    assert waiting == [name for name in ("p-0", "p-1", "p-2") if name != rejected]
+    assert driver.bound() == []
+    driver.run(310)
+    assert driver.engine.waiting_pods() == []
+
+
+def test_enough_members_are_bound_although_permit_rejects_one_at_last() -> None:
+    driver = _attempted(
+        Stops("permit", unschedulable("not today"), pod="p-2", passes=1), min_count=2
+    )
+    assert driver.bound() == ["p-0", "p-1"]
 
 
 def test_an_error_about_a_member_that_its_gang_does_not_need_is_an_error_of_all() -> None:

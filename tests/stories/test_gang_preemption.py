@@ -152,6 +152,23 @@ def test_a_nomination_that_is_shown_after_its_gang_became_too_small_is_given_bac
     assert driver.bound() == ["heir"]
 
 
+@pytest.mark.parametrize("is_group_shown_first", [True, False])
+def test_after_a_restart_a_gang_has_the_room_that_was_made_for_it(
+    *, is_group_shown_first: bool
+) -> None:
+    driver = GangDriver()
+    driver.add_nodes("a", cpu="2")
+    if is_group_shown_first:
+        driver.show_group(make_group(min_count=2))
+    driver.show(make_pod("rival", cpu="1"))
+    driver.create_members("p-0", "p-1", nominated_node="a")
+    if not is_group_shown_first:
+        driver.show_group(make_group(min_count=2))
+    driver.run()
+    assert driver.bound() == ["p-0", "p-1"]
+    driver.check_replay()
+
+
 def test_a_gang_that_loses_a_member_gives_back_the_room_that_evictions_made() -> None:
     driver = _nominated_gang()
     driver.delete("p-1")

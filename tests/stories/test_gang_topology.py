@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from stowage.api.config.feature_gates import parse_feature_gates
+from stowage.api.config.feature_gates import FeatureGates, parse_feature_gates
 from stowage.api.events import DeviceObjectSeen, StorageSeen
 from stowage.api.instructions import BindClaims, BindVolumes, PatchPodStatus
 from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import PodSchedulingGroup, TopologySpreadConstraint
+from stowage.api.objects.pod_groups import PodGroupSchedulingConstraints
 from stowage.plugins.placement_fragmentation import PlacementFragmentation
 from tests.stories.gang_driver import GangDriver, make_group
 from tests.support import volume_builders as storage
@@ -30,6 +31,12 @@ def _driver(*racks: tuple[str, int], cpu: str = "2", **options: Any) -> GangDriv
             name = f"{rack}-{number}"
             driver.add_nodes(name, cpu=cpu, memory="2Gi", labels={"rack": rack})
     return driver
+
+
+def _gates(*names: str, gangs: str = "true") -> FeatureGates:
+    """The gates of topology-aware scheduling, and these."""
+    on = ("GenericWorkload", "TopologyAwareWorkloadScheduling", *names)
+    return parse_feature_gates([*(f"{name}=true" for name in on), f"GangScheduling={gangs}"])
 
 
 def _racks(driver: GangDriver) -> set[str]:
@@ -368,4 +375,40 @@ def test_a_bound_member_on_an_unknown_node_is_an_error_that_names_it() -> None:
     driver.create_members("p-0", node="unknown")
     driver.create_members("p-1")
     driver.run()
-    assert driver.condition()[2].endswith("no topology domain found for pod default/p-0")
+    assert driver.condition()[2] == (
+        "cannot determine domain for already scheduled pods: getting node for pod default/p-0: "
+        'nodeinfo not found for node name "unknown"'
+    )
+
+
+def test_a_topology_key_is_named_before_workload_aware_preemption_as_what_bars_a_member() -> None:
+    driver = _driver(("r1", 1), gates=_gates("WorkloadAwarePreemption"))
+    driver.show(make_pod("low", cpu="2", node="r1-0", priority=-10))
+    _gang(driver, 1)
+    driver.run()
+    (patch,) = driver.take(PatchPodStatus)
+    assert patch.message.endswith(BARRED)
+
+
+def test_with_the_gate_constraints_without_a_key_keep_members_from_preempting() -> None:
+    driver = _driver(("r1", 1), gates=_gates())
+    driver.show(make_pod("low", cpu="2", node="r1-0", priority=-10))
+    driver.show_group(
+        make_group(min_count=1, scheduling_constraints=PodGroupSchedulingConstraints())
+    )
+    driver.create_members("p-0")
+    driver.run(5)
+    assert driver.evicted == []
+    (patch,) = driver.take(PatchPodStatus)
+    assert patch.message.endswith(BARRED)
+
+
+def test_with_the_gate_members_that_nothing_holds_fail_until_their_group_is_there() -> None:
+    driver = _driver(("r1", 1), ("r2", 2), gates=_gates(gangs="false"))
+    driver.create_members("p-0", "p-1", "p-2")
+    driver.run()
+    messages = {each.reason: each.message for each in driver.take(PatchPodStatus)}
+    assert messages == {"SchedulerError": 'podgroup.scheduling.k8s.io "g" not found'}
+    driver.show_group(make_group(topology="rack"))
+    driver.run(5)
+    assert _racks(driver) == {"r2"}

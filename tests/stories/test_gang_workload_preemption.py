@@ -187,6 +187,18 @@ def test_of_two_groups_of_equal_priority_the_bigger_one_is_spared() -> None:
     assert driver.evicted == ["small-0"]
 
 
+def test_of_two_groups_of_equal_size_the_one_with_the_oldest_pod_is_spared() -> None:
+    driver = _driver("4")
+    for name, minutes in (("young", (2, 3)), ("old", (4, 1))):
+        driver.show_group(make_group(name, 1, disruption_mode="PodGroup", priority=1))
+        for minute in minutes:
+            started = f"2026-01-01T00:0{minute}:00Z"
+            driver.show(make_member(f"{name}-{minute}", name, node="a", started=started))
+    _gang(driver, 1, 1)
+    driver.run(15)
+    assert driver.evicted == ["young-2", "young-3"]
+
+
 def test_nothing_is_evicted_for_a_gang_that_does_not_fit_even_then() -> None:
     driver = _driver("2")
     _low(driver, "low-0", "low-1")

@@ -15,7 +15,7 @@ from stowage.api.status import Status
 from stowage.engine.pod_groups import group_preemption
 from stowage.engine.pod_groups.members import several_schedulers
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult
-from stowage.engine.pod_groups.placements import BARRED, try_group
+from stowage.engine.pod_groups.placements import as_constrained, try_group
 from stowage.engine.pod_groups.placing import Try, place_again, take_back, try_members
 from stowage.engine.pod_groups.topology import DomainUnknown, topology_domains, topology_key
 from stowage.engine.scheduling import TieBreaker
@@ -133,10 +133,11 @@ def _try(
     held: tuple[tuple[PodInfo, Status], ...],
 ) -> GroupTrial:
     as_group = group_preemption.preempts_as_group(state)
-    how = Try(barred=group_preemption.BARRED if as_group else "")
+    known = state.cache.pod_groups.group(key)
+    limits = Try(barred=group_preemption.BARRED if as_group else "")
+    how = as_constrained(state, known, limits)
     outcome = finish(try_group(state, attempts, how))
     finish(take_back(state, outcome))
-    known = state.cache.pod_groups.group(key)
     domains = _try_domains(state, key, attempts, how)
     shown = _shown(outcome, domains) if domains else DomainTry("", how, outcome)
     found: group_preemption.VictimsFound | Status = group_preemption.VictimsFound([], {})
@@ -168,7 +169,7 @@ def _try_domains(
     tries = []
     for index, value in enumerate(domains.values):
         node_names = domains.node_names(index, state.cache.snapshot())
-        limited = replace(how, node_names=node_names, barred=how.barred or BARRED)
+        limited = replace(how, node_names=node_names)
         outcome = finish(try_members(state, attempts, limited))
         finish(take_back(state, outcome))
         tries.append(DomainTry(value, limited, outcome))

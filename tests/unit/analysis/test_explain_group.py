@@ -20,7 +20,7 @@ from stowage.api.config.loading import load_configuration
 from stowage.api.instructions import BindPod, EvictPod, PodGroupAttemptResult
 from stowage.api.objects.meta import ApiStruct, Condition
 from stowage.api.objects.pod import PodSchedulingGate, PodStatus
-from stowage.api.objects.pod_groups import PodGroupStatus
+from stowage.api.objects.pod_groups import PodGroupSchedulingConstraints, PodGroupStatus
 from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.profiles import make_frameworks
 from tests.stories.gang_driver import make_group, make_member
@@ -166,6 +166,18 @@ def test_each_domain_of_the_topology_key_has_a_verdict() -> None:
     assert about.text.startswith(f"in {ZONE}=b, 2 of 3 members fit; default/p2 does not: 2 nodes")
     assert about.decision is not None
     assert about.decision.num_nodes == 2
+    assert about.decision.preemption is not None
+    assert "placement-based" in about.decision.preemption.message
+
+
+@pytest.mark.parametrize("topology", [ZONE, ""])
+def test_constraints_of_the_group_are_named_first_as_what_bars_a_member(topology: str) -> None:
+    names = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "GangScheduling")
+    load = with_gates(*(f"{name}=true" for name in (*names, "WorkloadAwarePreemption")))
+    constraints = PodGroupSchedulingConstraints()
+    group = make_group(min_count=2, topology=topology, scheduling_constraints=constraints)
+    about = ask(load(make_node("a0", cpu="1", zone="a"), group, *members(2)))
+    assert about.decision is not None
     assert about.decision.preemption is not None
     assert "placement-based" in about.decision.preemption.message
 

@@ -33,7 +33,8 @@ def bind_members(
     """Start the binding cycles of the members that fit, and put the others back.
 
     All of them are assumed, so Permit lets the first one pass. A Permit plugin may still reject a
-    member; then the others wait for it and time out.
+    member. Then all plugins are asked again about the others: these wait for it, unless there are
+    enough of them, and time out.
 
     Args:
         state: The engine's state.
@@ -42,14 +43,25 @@ def bind_members(
         retries_rest: Whether the others are tried again at once: alone they may preempt, which they
             could not beside members that fit.
     """
+    asked: list[BindingCycle] = []
+    permitted: list[BindingCycle] = []
     for member in outcome.members:
         yield
         if member.cycle is not None:
-            yield from _bind(state, member, member.cycle, now)
+            asked.append(member.cycle)
+            _emit_scheduled(state, member, member.cycle)
+            if run_step(state, member.cycle, run_permit, now):
+                permitted.append(member.cycle)
             continue
         _fail(state, member, own_failure(member), now)
         if retries_rest:
             state.queue.activate((member.attempt.queued.uid,), now)
+    while len(permitted) < len(asked):
+        asked = permitted
+        permitted = [each for each in asked if _is_permitted_again(state, each, now)]
+    for cycle in permitted:
+        yield
+        yield from binding_cycle(state, cycle, now)
 
 
 def put_back(
@@ -139,14 +151,16 @@ def _nomination(member: MemberResult, outcome: GroupOutcome) -> str:
     return "" if member.cycle is None else member.cycle.node_name
 
 
-def _bind(
-    state: EngineState, member: MemberResult, cycle: BindingCycle, now: float
-) -> Interruptible[None]:
+def _emit_scheduled(state: EngineState, member: MemberResult, cycle: BindingCycle) -> None:
     result = replace(member.attempt_result, decision=state.next_decision())
     state.outbox.emit(result)
     cycle.decision = result.decision
-    if run_step(state, cycle, run_permit, now):
-        yield from binding_cycle(state, cycle, now)
+
+
+def _is_permitted_again(state: EngineState, cycle: BindingCycle, now: float) -> bool:
+    cycle.cycle_state.take_pods_to_activate()
+    cycle.cycle_state.group_to_allow = None
+    return run_step(state, cycle, run_permit, now)
 
 
 def _start_preemptions(

@@ -7,25 +7,38 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from stowage.api.interruptible import Interruptible
+from stowage.api.objects.pod_groups import CORE_GROUPS
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult
 from stowage.engine.pod_groups.placement_order import PlacementOrder
 from stowage.engine.pod_groups.placing import Try, free_members, place_again, take_back, try_members
 from stowage.engine.pod_groups.topology import (
     DomainUnknown,
     TopologyDomains,
+    is_topology_aware,
     topology_domains,
     topology_key,
-    words_placements,
 )
 from stowage.engine.preparation import has_to_prepare, preparing_steps
 from stowage.engine.state.attempt import Attempt
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import PlacedMembers, PluginFailed, Prospects
+from stowage.state.pods.pod_groups import KnownGroup
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
 NO_PLACEMENTS = "no feasible placements found"
 BARRED = "not eligible due to placement-based pod group scheduling limitation"
+
+
+def as_constrained(state: EngineState, known: KnownGroup | None, how: Try) -> Try:
+    """`how`, but no member may preempt if the group has constraints.
+
+    With the feature gate on, this holds for constraints without a topology key, too.
+    """
+    is_barred = bool(topology_key(state, known))
+    if known is not None and is_topology_aware(state):
+        is_barred = known.group.spec.scheduling_constraints is not None
+    return replace(how, barred=BARRED) if is_barred else how
 
 
 def try_group(
@@ -34,21 +47,26 @@ def try_group(
     """Try the group, in each placement if it has a topology key.
 
     ``podGroupSchedulingPlacementAlgorithm`` of v1.36, which also words the result of groups without
-    a key if the feature gate is on.
+    a key if the feature gate is on. Then a missing group is an error.
     """
-    known = state.cache.pod_groups.group(attempts[0].info.group_key)
+    info = attempts[0].info
+    known = state.cache.pod_groups.group(info.group_key)
+    is_on = is_topology_aware(state)
+    if is_on and known is None and info.group_source == CORE_GROUPS:
+        text = f'podgroup.scheduling.k8s.io "{info.group}" not found'
+        return GroupOutcome(GroupResult.ERROR, text, [])
+    how = as_constrained(state, known, how)
     key = topology_key(state, known)
     if not key:
         outcome = yield from try_members(state, attempts, how)
-        return _worded(outcome, 1) if words_placements(state) else outcome
+        return _worded(outcome, 1) if is_on else outcome
     try:
-        domains = topology_domains(state, attempts[0].info.group_key, key)
+        domains = topology_domains(state, info.group_key, key)
     except DomainUnknown as unknown:
         text = f"cannot determine domain for already scheduled pods: {unknown}"
         return GroupOutcome(GroupResult.ERROR, text, [])
     if not domains.values:
         return GroupOutcome(GroupResult.UNSCHEDULABLE, NO_PLACEMENTS, [])
-    how = replace(how, barred=how.barred or BARRED)
     return (yield from _try_placements(state, attempts, domains, how))
 
 

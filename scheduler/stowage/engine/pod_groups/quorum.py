@@ -6,6 +6,7 @@ from stowage.api.cluster_events import ClusterEvent
 from stowage.api.interruptible import Interruptible
 from stowage.engine.pod_groups.held_nominations import clear_nominations_if_held
 from stowage.engine.state.engine_state import EngineState
+from stowage.queue.queued_pod import QueueState
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -58,6 +59,20 @@ def waiting_pod_changes_group(
 def release_members(
     state: EngineState, key: str, event: ClusterEvent, now: float
 ) -> Interruptible[None]:
-    """Try the unscheduled pods of a group again, if PreEnqueue admits them now."""
-    members = state.cache.pod_groups.members(key)
-    yield from state.queue.try_again_steps(list(members.unscheduled), event, now)
+    """Try the unscheduled pods of a group again, if PreEnqueue admits them now.
+
+    A pod that was shown with a nomination while PreEnqueue held it, as after a restart, has it
+    from now on.
+    """
+    uids = list(state.cache.pod_groups.members(key).unscheduled)
+    yield from state.queue.try_again_steps(uids, event, now)
+    for uid in uids:
+        node_name = state.statuses.nomination(uid)
+        if node_name and state.queue.nominator.node_of(uid) is None:
+            _nominate_if_admitted(state, uid, node_name)
+
+
+def _nominate_if_admitted(state: EngineState, uid: str, node_name: str) -> None:
+    info = state.queue.latest(uid)
+    if info is not None and state.queue.state_of(uid) in (QueueState.ACTIVE, QueueState.BACKOFF):
+        state.queue.nominator.nominate(info, node_name)

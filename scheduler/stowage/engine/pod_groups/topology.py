@@ -48,8 +48,8 @@ def topology_key(state: EngineState, known: KnownGroup | None) -> str:
     return known.group.topology_key
 
 
-def words_placements(state: EngineState) -> bool:
-    """Whether the result of a group without a topology key is worded as that of one placement."""
+def is_topology_aware(state: EngineState) -> bool:
+    """Whether the feature gate is on, so that groups without a topology key are concerned, too."""
     return bool(state.gates.set_to(_GATE))
 
 
@@ -86,6 +86,9 @@ def _domain_of_scheduled(state: EngineState, group_key: str, key: str) -> str | 
         row = None if pod is None else snapshot.row_of(pod.node_name)
         node = None if row is None else snapshot.node(row)
         value = None if node is None else node.metadata.labels.get(key)
+        if pod is not None and node is None:
+            text = f'nodeinfo not found for node name "{pod.node_name}"'
+            raise DomainUnknown(f"getting node for pod {pod.key}: {text}")
         if pod is None or value is None:
             raise DomainUnknown(f"no topology domain found for pod {pod.key if pod else uid}")
         found.add(value)

@@ -28,7 +28,7 @@ class PodGroupStatusWriter:
     """Patches /status, one request per group at a time; the latest waiting patch of a group wins.
 
     A patch is retried until the API server answers. A refusal is logged, as in kube-scheduler; the
-    next cycle of the group writes again.
+    condition is written again when it changes.
 
     Args:
         client: Client of the API server.
