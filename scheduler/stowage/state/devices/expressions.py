@@ -44,12 +44,10 @@ class Expressions:
     """Compiled expressions and their results; the least recently used are dropped first.
 
     Args:
-        undeclared: Fields of devices that expressions cannot name.
         size: How many expressions, and how many devices, are kept.
     """
 
-    def __init__(self, undeclared: frozenset[str], size: int) -> None:
-        self._undeclared = undeclared
+    def __init__(self, size: int) -> None:
         self._expressions: LRUCache[str, Expression] = LRUCache(size)
         self._devices: LRUCache[int, Device] = LRUCache(size)
 
@@ -84,7 +82,7 @@ class Expressions:
     def _compiled(self, text: str) -> Expression:
         known = self._expressions.get(text)
         if known is None:
-            known = self._expressions[text] = _compile(text, self._undeclared)
+            known = self._expressions[text] = _compile(text)
         return known
 
     def _evaluate(self, selector: Selector, signature: Signature) -> bool | str:
@@ -97,9 +95,9 @@ class Expressions:
             return f"CEL runtime error: {error}"
 
 
-def _compile(text: str, undeclared: frozenset[str]) -> Expression:
+def _compile(text: str) -> Expression:
     try:
-        return Expression(compile_selector(text, undeclared), "")
+        return Expression(compile_selector(text), "")
     except CelCompileError as error:
         return Expression(None, str(error))
 
@@ -111,7 +109,7 @@ def cel_device(signature: Signature) -> Device:
         signature.driver,
         {name: _cel_value(each) for name, each in published.attributes.items()},
         {name: str(parse_quantity(it.value)) for name, it in published.capacity.items()},
-        signature.allows_multiple,
+        bool(published.allow_multiple_allocations),
     )
 
 

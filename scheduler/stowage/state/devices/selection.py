@@ -39,14 +39,9 @@ class SelectionError(ValueError):
 
 
 class Selectors:
-    """Results of expressions; the least recently used are dropped first.
+    """Results of expressions; the least recently used are dropped first."""
 
-    Args:
-        undeclared: Fields of devices that expressions cannot name.
-    """
-
-    def __init__(self, undeclared: frozenset[str] = frozenset()) -> None:
-        self._undeclared = undeclared
+    def __init__(self) -> None:
         self._expressions: Expressions | None = None
 
     def matches(self, expressions: Sequence[str], signature: Signature) -> bool:
@@ -78,7 +73,7 @@ class Selectors:
 
     def _known(self) -> Expressions:
         if self._expressions is None:
-            self._expressions = _no_expressions(self._undeclared)
+            self._expressions = _no_expressions()
         return self._expressions
 
 
@@ -132,8 +127,8 @@ def _verdict_steps(
     return found if groups is None else found[groups.members]
 
 
-def _no_expressions(undeclared: frozenset[str]) -> Expressions:
+def _no_expressions() -> Expressions:
     # Imported late: the first selector imports CEL.
     from stowage.state.devices.expressions import Expressions  # noqa: PLC0415
 
-    return Expressions(undeclared, _MAX_EXPRESSIONS)
+    return Expressions(_MAX_EXPRESSIONS)
