@@ -45,9 +45,12 @@ class Expressions:
 
     Args:
         size: How many expressions, and how many devices, are kept.
+        max_results: How many results are kept; at one more, all are forgotten.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, max_results: int) -> None:
+        self._max_results = max_results
+        self._num_results = 0
         self._expressions: LRUCache[str, Expression] = LRUCache(size)
         self._devices: LRUCache[int, Device] = LRUCache(size)
 
@@ -76,7 +79,14 @@ class Expressions:
             return result
         if known.selector is None:
             return f"CEL compile error: {known.problem}"
-        result = known.results[signature.id] = self._evaluate(known.selector, signature)
+        result = self._evaluate(known.selector, signature)
+        if self._num_results == self._max_results:
+            # Mostly of devices that are gone, or have other attributes now.
+            for each in self._expressions.values():
+                each.results.clear()
+            self._num_results = 0
+        known.results[signature.id] = result
+        self._num_results += 1
         return result
 
     def _compiled(self, text: str) -> Expression:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stowage.state.devices.expressions import Expressions
 
 _MAX_EXPRESSIONS = 4096
+_MAX_RESULTS = 1_000_000
 
 EVALUATIONS_PER_STEP = 1_000
 """Evaluations of a selector in one step; one takes up to some twenty microseconds."""
@@ -131,4 +132,4 @@ def _no_expressions() -> Expressions:
     # Imported late: the first selector imports CEL.
     from stowage.state.devices.expressions import Expressions  # noqa: PLC0415
 
-    return Expressions(_MAX_EXPRESSIONS)
+    return Expressions(_MAX_EXPRESSIONS, _MAX_RESULTS)
