@@ -7,7 +7,13 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from stowage.api.events import BindFailed, ClaimsWritten, DeviceObjectGone, PendingPodGone
+from stowage.api.events import (
+    BindFailed,
+    ClaimsWritten,
+    DeviceObjectGone,
+    NodeSeen,
+    PendingPodGone,
+)
 from stowage.api.instructions import (
     BindClaims,
     BindingConditionsAwaited,
@@ -15,6 +21,7 @@ from stowage.api.instructions import (
     DeleteClaim,
     EmitEvent,
     Instruction,
+    PatchPodStatus,
     ReleaseClaims,
 )
 from stowage.api.objects.device import (
@@ -26,6 +33,7 @@ from stowage.api.objects.meta import Condition, OwnerReference
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowage.api.values import claim_writes
 from tests.stories.claim_driver import ClaimDriver, bound_to, failures, writes_in, written
+from tests.support.builders import make_node
 from tests.support.device_builders import (
     DRIVER,
     allocated,
@@ -61,6 +69,25 @@ def test_a_pod_is_bound_when_its_claim_is_written() -> None:
     assert driver.in_flight == {"uid-c"}
     assert bound_to(driver.answer(writes)) == ["n0"]
     assert driver.in_flight == set()
+    driver.check_replay()
+
+
+@pytest.mark.parametrize(
+    ("resource", "nominated"), [("example.com/gpu", ["own"]), ("example.com/nic", [])]
+)
+def test_a_pod_whose_resource_a_class_serves_is_nominated_although_its_node_has_the_resource(
+    resource: str, nominated: list[str]
+) -> None:
+    driver = ClaimDriver()
+    driver.handle(NodeSeen(make_node("own", allocatable={resource: "1"})))
+    wanted = {"kubernetes.io/hostname": "own"}
+    answer = driver.schedule_pod("p", requests={resource: "1"}, node_selector=wanted)
+    assert [each.nominated_node_name for each in of_type(PatchPodStatus, answer)] == nominated
+    if nominated:
+        writes = writes_in(answer)
+        assert (writes.claims, writes.extended) == ((), None)
+        answer = driver.answer(writes)
+    assert bound_to(answer) == ["own"]
     driver.check_replay()
 
 
