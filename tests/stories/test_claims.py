@@ -91,6 +91,17 @@ def test_a_pod_whose_resource_a_class_serves_is_nominated_although_its_node_has_
     driver.check_replay()
 
 
+def test_a_pod_that_names_a_claim_twice_is_bound_with_the_devices_of_one_entry() -> None:
+    driver = ClaimDriver(make_claim("c"))
+    writes = writes_in(driver.schedule_pod("p", "c", "c"))
+    first, second = writes.claims
+    assert first == second
+    assert bound_to(driver.answer(writes)) == ["n0"]
+    assert driver.in_flight == set()
+    assert len(driver.engine.state.cache.snapshot().devices.allocated.whole) == 1
+    driver.check_replay()
+
+
 def test_two_pods_in_a_row_get_different_devices() -> None:
     driver = ClaimDriver(*(make_claim(f"c{index}") for index in range(5)))
     taken = set()
