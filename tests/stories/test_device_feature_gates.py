@@ -105,6 +105,27 @@ def test_binding_conditions_off_leaves_devices_with_conditions_alone() -> None:
         assert "cannot allocate all claims" in attempt(gates, *objects)[0].message
 
 
+@pytest.mark.parametrize("gates", ["", BINDING])
+def test_an_allocated_device_with_binding_conditions_consumes_counters_whatever_the_gate(
+    gates: str,
+) -> None:
+    pool = {"name": "a", "generation": 1, "resourceSliceCount": 2}
+    sets = [{"name": "s", "counters": quantities({"memory": "4Gi"})}]
+    counters = make_slice("a", name="counters", pool=pool, sharedCounters=sets)
+    slow = device("slow", bindingConditions=["ready"], **FAST)
+    objects = (counters, *given(slow, device("part", **FAST), pool=pool))
+    used = allocated(make_claim("other"), "a", "slow")
+    assert "cannot allocate all claims" in attempt(gates, used, *objects)[0].message
+    assert devices_of(attempt(gates, *objects)[1]) == (["part"] if gates else ["slow"])
+
+
+def test_binding_conditions_off_does_not_make_a_pool_valid_that_has_a_device_twice() -> None:
+    objects = given("d", device("d", bindingConditions=["ready"]))
+    for gates in ("", BINDING):
+        message = attempt(gates, *objects)[0].message
+        assert "invalid resource pools were encountered" in message
+
+
 def test_binding_conditions_off_ignores_those_of_an_allocated_claim() -> None:
     claim = allocated(make_claim("c"), "a", "d", binding_conditions=("ready",))
     wanted = ClaimToBind(claim)

@@ -169,6 +169,8 @@ class DeviceInfo(msgspec.Struct, gc=False, eq=False):
         nodes: The nodes it is for, if the slice says so per device.
         is_withheld: Whether it is never allocated: it consumes counters, but partitionable devices
             are switched off.
+        is_unseen: Whether no request sees it: it has binding conditions, but those are switched
+            off. What it consumes counts if it is allocated.
         row: The row in the columns of devices.
     """
 
@@ -181,12 +183,13 @@ class DeviceInfo(msgspec.Struct, gc=False, eq=False):
     binding_failure_conditions: tuple[str, ...] = ()
     nodes: NodeCondition | None = None
     is_withheld: bool = False
+    is_unseen: bool = False
     row: int = -1
 
     @property
     def is_plain(self) -> bool:
         """Whether the device consumes no counter, is not shared and says nothing of nodes."""
-        if self.counters or self.is_withheld or self.nodes is not None:
+        if self.counters or self.is_withheld or self.is_unseen or self.nodes is not None:
             return False
         return not self.signature.allows_multiple
 
@@ -293,9 +296,8 @@ def compile_slice(given: ResourceSlice, features: DeviceFeatures = ALL_FEATURES)
 def _compile_devices(spec: ResourceSliceSpec, features: DeviceFeatures) -> Iterator[DeviceInfo]:
     pool, is_per_device = PoolId(spec.driver, spec.pool.name), bool(spec.per_device_node_selection)
     for each in spec.devices:
-        if each.binding_conditions and not features.binding_conditions:
-            continue
         is_withheld = bool(each.consumes_counters) and not features.partitionable
+        is_unseen = bool(each.binding_conditions) and not features.binding_conditions
         given = _effective(each, features)
         nodes = None
         if is_per_device:
@@ -313,6 +315,7 @@ def _compile_devices(spec: ResourceSliceSpec, features: DeviceFeatures) -> Itera
             each.binding_failure_conditions,
             nodes,
             is_withheld,
+            is_unseen,
         )
 
 
