@@ -311,3 +311,24 @@ def test_the_devices_of_one_claim_consume_a_counter_together(total: str, fits: b
     )
     outcome = schedule(cache, pod_with_claims("p", "both"))
     assert isinstance(outcome, Scheduled) is fits
+
+
+@pytest.mark.parametrize(("num_slices", "fits"), [(3, False), (2, True)])
+def test_a_pool_that_has_more_slices_than_it_says_counts_only_those_for_the_node(
+    num_slices: int, fits: bool
+) -> None:
+    """kube-scheduler looks for the other slices of a pool only if some are missing."""
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": num_slices}
+    sets = [{"name": "s", "counters": quantities({"memory": "8Gi"})}]
+    uses = [{"counterSet": "s", "counters": quantities({"memory": "8Gi"})}]
+    cache = cluster_of(
+        make_node("n"),
+        make_class(),
+        make_slice("n", [], name="a", pool=pool, sharedCounters=sets),
+        make_slice("n", [device("here", consumesCounters=uses)], name="b", pool=pool),
+        make_slice("m", [device("there", consumesCounters=uses)], name="c", pool=pool),
+        allocated(make_claim("held"), "p", "there"),
+        make_claim("new"),
+    )
+    outcome = schedule(cache, pod_with_claims("p", "new"))
+    assert isinstance(outcome, Scheduled) is fits
