@@ -307,6 +307,18 @@ def test_a_device_that_fails_ends_the_wait_and_the_claim_keeps_its_allocation() 
     assert [each.name for each in release.claims] == ["c"]
 
 
+def test_a_claim_that_failed_ends_the_wait_when_the_claims_before_it_are_ready() -> None:
+    driver = ClaimDriver(make_claim("c"), make_claim("d"), **CONDITIONS)
+    writes = writes_in(driver.schedule_pod("p", "c", "d"))
+    driver.answer(writes)
+    first, second = written(writes)
+    answer = driver.show(ready(second, "6", broken="True"))
+    assert (failures(answer), bound_to(answer)) == ([], [])
+    answer = driver.show(ready(first, "7", ready="True"))
+    assert failures(answer) == [f'{FAILED}device binding failed: claim=d, reason=R, message="m"']
+    driver.check_replay()
+
+
 def test_a_device_that_is_not_ready_in_time_ends_the_wait() -> None:
     driver, _ = waiting()
     assert driver.engine.next_deadline() == 30.0
