@@ -7,7 +7,13 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from stowage.api.events import BindFailed, ClaimsWritten, DeviceObjectGone, PendingPodGone
+from stowage.api.events import (
+    BindFailed,
+    ClaimsWritten,
+    DeviceObjectGone,
+    NodeSeen,
+    PendingPodGone,
+)
 from stowage.api.instructions import (
     BindClaims,
     BindingConditionsAwaited,
@@ -15,6 +21,7 @@ from stowage.api.instructions import (
     DeleteClaim,
     EmitEvent,
     Instruction,
+    PatchPodStatus,
     ReleaseClaims,
 )
 from stowage.api.objects.device import (
@@ -26,6 +33,7 @@ from stowage.api.objects.meta import Condition, OwnerReference
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowage.api.values import claim_writes
 from tests.stories.claim_driver import ClaimDriver, bound_to, failures, writes_in, written
+from tests.support.builders import make_node
 from tests.support.device_builders import (
     DRIVER,
     allocated,
@@ -61,6 +69,36 @@ def test_a_pod_is_bound_when_its_claim_is_written() -> None:
     assert driver.in_flight == {"uid-c"}
     assert bound_to(driver.answer(writes)) == ["n0"]
     assert driver.in_flight == set()
+    driver.check_replay()
+
+
+@pytest.mark.parametrize(
+    ("resource", "nominated"), [("example.com/gpu", ["own"]), ("example.com/nic", [])]
+)
+def test_a_pod_whose_resource_a_class_serves_is_nominated_although_its_node_has_the_resource(
+    resource: str, nominated: list[str]
+) -> None:
+    driver = ClaimDriver()
+    driver.handle(NodeSeen(make_node("own", allocatable={resource: "1"})))
+    wanted = {"kubernetes.io/hostname": "own"}
+    answer = driver.schedule_pod("p", requests={resource: "1"}, node_selector=wanted)
+    assert [each.nominated_node_name for each in of_type(PatchPodStatus, answer)] == nominated
+    if nominated:
+        writes = writes_in(answer)
+        assert (writes.claims, writes.extended) == ((), None)
+        answer = driver.answer(writes)
+    assert bound_to(answer) == ["own"]
+    driver.check_replay()
+
+
+def test_a_pod_that_names_a_claim_twice_is_bound_with_the_devices_of_one_entry() -> None:
+    driver = ClaimDriver(make_claim("c"))
+    writes = writes_in(driver.schedule_pod("p", "c", "c"))
+    first, second = writes.claims
+    assert first == second
+    assert bound_to(driver.answer(writes)) == ["n0"]
+    assert driver.in_flight == set()
+    assert len(driver.engine.state.cache.snapshot().devices.allocated.whole) == 1
     driver.check_replay()
 
 
@@ -267,6 +305,18 @@ def test_a_device_that_fails_ends_the_wait_and_the_claim_keeps_its_allocation() 
     assert waits(answer) == [(("gpu.example.com",), "failed")]
     (release,) = of_type(ReleaseClaims, answer)
     assert [each.name for each in release.claims] == ["c"]
+
+
+def test_a_claim_that_failed_ends_the_wait_when_the_claims_before_it_are_ready() -> None:
+    driver = ClaimDriver(make_claim("c"), make_claim("d"), **CONDITIONS)
+    writes = writes_in(driver.schedule_pod("p", "c", "d"))
+    driver.answer(writes)
+    first, second = written(writes)
+    answer = driver.show(ready(second, "6", broken="True"))
+    assert (failures(answer), bound_to(answer)) == ([], [])
+    answer = driver.show(ready(first, "7", ready="True"))
+    assert failures(answer) == [f'{FAILED}device binding failed: claim=d, reason=R, message="m"']
+    driver.check_replay()
 
 
 def test_a_device_that_is_not_ready_in_time_ends_the_wait() -> None:

@@ -105,6 +105,27 @@ def test_binding_conditions_off_leaves_devices_with_conditions_alone() -> None:
         assert "cannot allocate all claims" in attempt(gates, *objects)[0].message
 
 
+@pytest.mark.parametrize("gates", ["", BINDING])
+def test_an_allocated_device_with_binding_conditions_consumes_counters_whatever_the_gate(
+    gates: str,
+) -> None:
+    pool = {"name": "a", "generation": 1, "resourceSliceCount": 2}
+    sets = [{"name": "s", "counters": quantities({"memory": "4Gi"})}]
+    counters = make_slice("a", name="counters", pool=pool, sharedCounters=sets)
+    slow = device("slow", bindingConditions=["ready"], **FAST)
+    objects = (counters, *given(slow, device("part", **FAST), pool=pool))
+    used = allocated(make_claim("other"), "a", "slow")
+    assert "cannot allocate all claims" in attempt(gates, used, *objects)[0].message
+    assert devices_of(attempt(gates, *objects)[1]) == (["part"] if gates else ["slow"])
+
+
+def test_binding_conditions_off_does_not_make_a_pool_valid_that_has_a_device_twice() -> None:
+    objects = given("d", device("d", bindingConditions=["ready"]))
+    for gates in ("", BINDING):
+        message = attempt(gates, *objects)[0].message
+        assert "invalid resource pools were encountered" in message
+
+
 def test_binding_conditions_off_ignores_those_of_an_allocated_claim() -> None:
     claim = allocated(make_claim("c"), "a", "d", binding_conditions=("ready",))
     wanted = ClaimToBind(claim)
@@ -154,33 +175,49 @@ def test_consumable_capacity_off_gives_a_shared_device_to_one_claim() -> None:
     assert (result.share_id, result.consumed_capacity) == (None, {})
 
 
-def test_consumable_capacity_off_is_an_error_for_capacity_requests() -> None:
-    claim = make_claim("c", request(capacity={"requests": {"memory": "1Gi"}}))
-    objects = given(device("d", **SHARED), claim=claim)
+CAPACITY: dict[str, Any] = {"capacity": {"requests": {"memory": "1Gi"}}}
+ALTERNATIVE = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "named"),
+    [
+        (request(**CAPACITY), "request r"),
+        (
+            {"name": "r", "firstAvailable": [{"name": "x", **ALTERNATIVE, **CAPACITY}]},
+            "subrequest x",
+        ),
+    ],
+    ids=["request", "alternative"],
+)
+def test_consumable_capacity_off_is_an_error_for_capacity_requests(
+    wanted: dict[str, Any], named: str
+) -> None:
+    objects = given(device("d", **SHARED), claim=make_claim("c", wanted))
     assert devices_of(attempt("", *objects)[1]) == ["d"]
-    text = "claim default/c, request r: has capacity requests, but the DRAConsumableCapacity"
-    assert (
-        f"{text} feature is disabled" in attempt("DRAConsumableCapacity=false", *objects)[0].message
-    )
+    text = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+    message = attempt("DRAConsumableCapacity=false", *objects)[0].message
+    assert f"claim default/c, {named}: {text}" in message
 
 
-def test_consumable_capacity_off_does_not_know_the_field_in_selectors() -> None:
+@pytest.mark.parametrize("gates", ["", "DRAConsumableCapacity=false"])
+def test_selectors_see_what_a_device_says_of_sharing_whatever_the_gate(gates: str) -> None:
     objects = (
         make_node("a"),
-        make_class(expression="!device.allowMultipleAllocations"),
-        make_slice("a", ["d"]),
+        make_class(expression="device.allowMultipleAllocations"),
+        make_slice("a", ["whole", device("shared", **SHARED)]),
         make_claim("c"),
         pod_with_claims("p", "c"),
     )
-    assert devices_of(attempt("", *objects)[1]) == ["d"]
-    message = attempt("DRAConsumableCapacity=false", *objects)[0].message
-    assert "CEL compile error" in message
-    assert "undefined field 'allowMultipleAllocations'" in message
+    (writes,) = attempt(gates, *objects)[1]
+    allocation = writes.claims[0].allocation
+    assert allocation is not None
+    (result,) = allocation.devices.results
+    assert (result.device, result.share_id is None) == ("shared", bool(gates))
 
 
 def test_prioritized_list_off_refuses_alternatives() -> None:
-    alternative = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
-    claim = make_claim("c", {"name": "r", "firstAvailable": [{"name": "x", **alternative}]})
+    claim = make_claim("c", {"name": "r", "firstAvailable": [{"name": "x", **ALTERNATIVE}]})
     objects = given("d", claim=claim)
     assert devices_of(attempt("", *objects)[1]) == ["d"]
     text = "has subrequests, but the DRAPrioritizedList feature is disabled"

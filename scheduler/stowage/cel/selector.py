@@ -60,12 +60,8 @@ _WHY_NOT_BOOL = {
 """What the expression library says about the types of attributes."""
 
 
-def compile_selector(expression: str, undeclared: frozenset[str] = frozenset()) -> Selector:
+def compile_selector(expression: str) -> Selector:
     """Parse, check and plan a selector.
-
-    Args:
-        expression: The text.
-        undeclared: Fields of ``device`` that the expression cannot name.
 
     Raises:
         CelCompileError: kube-scheduler refuses the expression.
@@ -77,7 +73,7 @@ def compile_selector(expression: str, undeclared: frozenset[str] = frozenset()) 
         True
     """
     try:
-        tree = typed_tree(expression, device_declarations(undeclared))
+        tree = typed_tree(expression, device_declarations())
         return Selector(expression, plan_program(tree), attribute_reads(tree))
     except RecursionError:
         raise CelCompileError("compilation failed: expression is nested too deeply") from None

@@ -222,6 +222,17 @@ def test_a_pod_that_fits_lacks_nothing_where_it_fits() -> None:
     assert decision.near_misses == ()
 
 
+def test_a_device_whose_binding_conditions_are_switched_off_is_not_counted_but_listed() -> None:
+    objects = [*on_one_node(device("d0", bindingConditions=["ready"])), POD]
+    for gates, usable in (("", True), ("DRADeviceBindingConditions=false", False)):
+        cluster = loaded_cluster(*objects, gates=gates)
+        (listed,) = explain_node(cluster, "n").devices
+        assert listed.is_usable is usable
+        decision = explain_pod(cluster, "default/p").decision
+        assert decision.chosen == ("n" if usable else "")
+    assert only(decision).why is Why.NO_DEVICES
+
+
 def test_a_node_lists_its_devices_and_their_claims() -> None:
     other = allocated(make_claim("other"), "n", "d0")
     devices = device("d0", model="a100"), device("d1", taints=[TAINT], **memory("8Gi"))

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from stowage.api.cluster_events import QueueingHint
+from stowage.api.decoding.decode import convert_object
 from stowage.api.instructions import DeallocateClaim
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -192,6 +193,14 @@ def test_companions_hold_what_is_in_flight_with_the_same_devices() -> None:
 FREE, TAKEN = make_claim("other"), allocated(make_claim("other"), "a", "gpu-0")
 
 
+def _told(fields: dict[str, Any]) -> ResourceClaim:
+    """The claim ``own`` with what its driver says about its device."""
+    told = {"driver": DRIVER, "pool": "a", "device": "gpu-1", **fields}
+    claim = make_claim("own")
+    status = convert_object(ResourceClaim, {"status": {"devices": [told]}}).status
+    return replace(claim, status=status)
+
+
 @pytest.mark.parametrize(
     ("claim", "want"), [("c", QueueingHint.QUEUE), ("other", QueueingHint.SKIP)]
 )
@@ -214,6 +223,9 @@ def test_a_pod_is_moved_by_its_update_once_its_claims_are_there(
         (None, make_claim("own"), QueueingHint.QUEUE),
         (make_claim("own"), make_claim("own"), QueueingHint.SKIP),
         (make_claim("own"), allocated(make_claim("own"), "a", "gpu-1"), QueueingHint.QUEUE),
+        (_told({}), _told({}), QueueingHint.SKIP),
+        (_told({}), _told({"data": {"firmware": 2}}), QueueingHint.QUEUE),
+        (_told({}), _told({"networkData": {"interfaceName": "net1"}}), QueueingHint.QUEUE),
     ],
 )
 def test_a_claim_moves_the_pods_that_name_it_and_those_that_may_get_its_freed_devices(
@@ -298,4 +310,25 @@ def test_the_devices_of_one_claim_consume_a_counter_together(total: str, fits: b
         make_claim("both", request(count=2)),
     )
     outcome = schedule(cache, pod_with_claims("p", "both"))
+    assert isinstance(outcome, Scheduled) is fits
+
+
+@pytest.mark.parametrize(("num_slices", "fits"), [(3, False), (2, True)])
+def test_a_pool_that_has_more_slices_than_it_says_counts_only_those_for_the_node(
+    num_slices: int, fits: bool
+) -> None:
+    """kube-scheduler looks for the other slices of a pool only if some are missing."""
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": num_slices}
+    sets = [{"name": "s", "counters": quantities({"memory": "8Gi"})}]
+    uses = [{"counterSet": "s", "counters": quantities({"memory": "8Gi"})}]
+    cache = cluster_of(
+        make_node("n"),
+        make_class(),
+        make_slice("n", [], name="a", pool=pool, sharedCounters=sets),
+        make_slice("n", [device("here", consumesCounters=uses)], name="b", pool=pool),
+        make_slice("m", [device("there", consumesCounters=uses)], name="c", pool=pool),
+        allocated(make_claim("held"), "p", "there"),
+        make_claim("new"),
+    )
+    outcome = schedule(cache, pod_with_claims("p", "new"))
     assert isinstance(outcome, Scheduled) is fits

@@ -395,6 +395,30 @@ def test_a_claim_whose_device_failed_is_unavailable(
     assert getattr(outcome, "node_name", "") == node_name
 
 
+@pytest.mark.parametrize(
+    ("conditions", "node_name"), [(("ready", "broken"), "a"), (("broken", "ready"), "")]
+)
+def test_the_first_status_of_a_device_counts_for_all_shares_of_it(
+    conditions: tuple[str, ...], node_name: str
+) -> None:
+    claim = allocated(
+        make_claim("c"),
+        "a",
+        "gpu-0",
+        binding_conditions=("ready",),
+        binding_failure_conditions=("broken",),
+    )
+    listed = tuple(
+        AllocatedDeviceStatus(
+            "gpu.example.com", "a", "gpu-0", conditions=(Condition(name, "True"),)
+        )
+        for name in conditions
+    )
+    claim = replace(claim, status=replace(claim.status, devices=listed))
+    outcome = schedule(cluster_of(make_node("a"), make_class(), claim), pod_with_claims("p", "c"))
+    assert getattr(outcome, "node_name", "") == node_name
+
+
 @pytest.mark.parametrize(("passed_s", "node_name"), [(599.0, "a"), (601.0, "")])
 def test_a_claim_whose_device_is_not_ready_in_time_is_unavailable(
     passed_s: float, node_name: str

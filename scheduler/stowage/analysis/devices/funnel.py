@@ -46,6 +46,8 @@ class NodeDevices(msgspec.Struct, frozen=True, eq=False):
         """The devices of complete and valid pools that are for this node."""
         for pool in self.pools:
             for device in pool.devices if pool.is_usable else ():
+                if device.is_unseen:
+                    continue
                 if device.nodes is None or device.nodes.matches(self.node, self.labels):
                     yield pool, device
 

@@ -18,7 +18,12 @@ def devices_of_node(snapshot: Snapshot, row: int) -> tuple[NodeDevice, ...]:
     node = NodeDevices(*devices.slices.node_of(row), devices.slices.pools_of(row))
     owners = _owners(devices)
     return tuple(
-        _described(device, owners.get(device.id, ()), devices, is_usable=pool.is_usable)
+        _described(
+            device,
+            owners.get(device.id, ()),
+            devices,
+            is_usable=pool.is_usable and not device.is_unseen,
+        )
         for pool in node.pools
         for device in pool.devices
         if device.nodes is None or device.nodes.matches(node.node, node.labels)

@@ -118,14 +118,6 @@ NEW_FUNCTIONS = frozenset(["includes"])
 them."""
 
 
-def device_declarations(
-    undeclared: frozenset[str] = frozenset(), without: frozenset[str] = frozenset()
-) -> Declarations:
-    """What a selector may name: ``device``, without those of its fields in `undeclared`.
-
-    Args:
-        undeclared: Fields of ``device``.
-        without: Functions that it may not call.
-    """
-    fields = {name: found for name, found in DEVICE_FIELDS.items() if name not in undeclared}
-    return Declarations({"device": DEVICE}, {DEVICE.name: fields}, without)
+def device_declarations(without: frozenset[str] = frozenset()) -> Declarations:
+    """What a selector may name: ``device``, and all functions but those in `without`."""
+    return Declarations({"device": DEVICE}, {DEVICE.name: DEVICE_FIELDS}, without)

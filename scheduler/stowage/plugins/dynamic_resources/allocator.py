@@ -348,6 +348,8 @@ class NodeSearch:
         return device in self._allocated.whole or bool(self._taking.get(device))
 
     def _is_selectable(self, claim: int, wanted: _Wanted, device: DeviceInfo) -> bool:
+        if device.is_unseen:
+            return False
         signature = device.signature
         selected = wanted.results.get(signature.id)
         if selected is None:

@@ -48,7 +48,10 @@ def condition_state(claim: ResourceClaim) -> ConditionState:
     """
     if claim.status.allocation is None:
         return _WAITING
-    by_device = {(each.driver, each.pool, each.device): each for each in claim.status.devices}
+    # Of several shares of a device, the first one that is listed stands for all, as upstream.
+    by_device = {
+        (each.driver, each.pool, each.device): each for each in reversed(claim.status.devices)
+    }
     for result in _results(claim):
         if result.binding_conditions:
             status = by_device.get((result.driver, result.pool, result.device))

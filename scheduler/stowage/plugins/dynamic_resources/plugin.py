@@ -320,10 +320,13 @@ class DynamicResources:
             state.instruct(DeleteClaim(pod.reference, reference_to(found.special)))
 
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Skip if the pod has no claims."""
+        """Skip if the pod has no claims, and no class serves an extended resource of it.
+
+        As upstream, it may have nothing to write: the node may provide the resource itself.
+        """
         del pod, node_name
         found = state.get(PodDevices)
-        return SKIP if found is None or not (found.claims or found.reserved) else SUCCESS
+        return SKIP if found is None or not (found.claims or found.extended) else SUCCESS
 
     def pre_bind_writes(self, state: CycleState, pod: PodInfo, node_name: str) -> BindClaims:
         """The writes: allocations, reservations, and the claim for extended resources."""

@@ -92,20 +92,21 @@ def progress(
         found.has_announced_wait = True
         found.waits_since = state.timer()
         state.instruct(_pending_event(pod, node_name))
-    limits: list[float] = []
+    left: float | None = None
     for claim in claims if found.has_announced_wait else ():
         failure = _failure(claim, found, devices, wait.timeout_s, wait.now)
         if failure is not None:
             note_end(state, pod, devices, failure[0])
             return PreBindProgress(error(failure[1]))
         if condition_state(claim).readiness is not Readiness.READY:
+            # As upstream, the claims after it do not end the wait, even if they failed.
             awaited.add((_CLAIM, claim.metadata.namespaced_name))
             left = seconds_left(claim, wait.timeout_s, wait.now)
-            limits += [] if left is None else [left]
+            break
     if not awaited:
         note_end(state, pod, devices, SUCCEEDED)
         return PreBindProgress(SUCCESS)
-    return PreBindProgress(WAIT, frozenset(awaited), min(limits, default=None))
+    return PreBindProgress(WAIT, frozenset(awaited), left)
 
 
 def note_end(state: CycleState, pod: PodInfo, devices: Devices, status: str) -> None:

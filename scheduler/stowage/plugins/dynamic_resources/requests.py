@@ -111,11 +111,13 @@ def claim_requests(
 def _problem(request: DeviceRequest, features: DeviceFeatures) -> str:
     if features.consumable_capacity:
         return ""
-    given = (request.exactly, *request.first_available)
-    if all(each is None or each.capacity is None for each in given):
-        return ""
     text = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
-    return f"request {request.name}: {text}"
+    if request.exactly is not None and request.exactly.capacity is not None:
+        return f"request {request.name}: {text}"
+    for each in request.first_available:
+        if each.capacity is not None:
+            return f"subrequest {each.name}: {text}"
+    return ""
 
 
 def _alternatives(request: DeviceRequest) -> Iterable[Request]:

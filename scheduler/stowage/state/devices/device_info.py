@@ -70,8 +70,8 @@ class Signature:
 
     Attributes:
         id: Unique and never reused.
-        base: What every expression is taken to read: the driver, whether claims share the device,
-            the attributes whose conversion may fail, and the capacities.
+        base: What every expression is taken to read: the driver, whether the device says that
+            claims share it, the attributes whose conversion may fail, and the capacities.
         driver: The driver.
         device: The attributes and capacities as published.
         attributes: Name -> (type, value).
@@ -90,7 +90,7 @@ class Signature:
         "id",
     )
 
-    def __init__(self, driver: str, device: Device) -> None:
+    def __init__(self, driver: str, device: Device, *, may_share: bool) -> None:
         self.id = next(_ids)
         self.driver = driver
         self.device = device
@@ -98,7 +98,8 @@ class Signature:
         self.capacity: dict[str, CapacityRule] = {
             name: capacity_rule(each) for name, each in device.capacity.items()
         }
-        self.allows_multiple = bool(device.allow_multiple_allocations)
+        says_shared = bool(device.allow_multiple_allocations)
+        self.allows_multiple = says_shared and may_share
         self._key = _ENCODER.encode([driver, device])
         # Lists, for their order counts: it says which conversion fails first.
         delicate = [
@@ -107,7 +108,7 @@ class Signature:
             if kind in _CONVERTED
         ]
         capacity = list(device.capacity.items())
-        self.base = _ENCODER.encode([driver, self.allows_multiple, delicate, capacity])
+        self.base = _ENCODER.encode([driver, says_shared, delicate, capacity])
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -168,6 +169,8 @@ class DeviceInfo(msgspec.Struct, gc=False, eq=False):
         nodes: The nodes it is for, if the slice says so per device.
         is_withheld: Whether it is never allocated: it consumes counters, but partitionable devices
             are switched off.
+        is_unseen: Whether no request sees it: it has binding conditions, but those are switched
+            off. What it consumes counts if it is allocated.
         row: The row in the columns of devices.
     """
 
@@ -180,12 +183,13 @@ class DeviceInfo(msgspec.Struct, gc=False, eq=False):
     binding_failure_conditions: tuple[str, ...] = ()
     nodes: NodeCondition | None = None
     is_withheld: bool = False
+    is_unseen: bool = False
     row: int = -1
 
     @property
     def is_plain(self) -> bool:
         """Whether the device consumes no counter, is not shared and says nothing of nodes."""
-        if self.counters or self.is_withheld or self.nodes is not None:
+        if self.counters or self.is_withheld or self.is_unseen or self.nodes is not None:
             return False
         return not self.signature.allows_multiple
 
@@ -292,11 +296,27 @@ def compile_slice(given: ResourceSlice, features: DeviceFeatures = ALL_FEATURES)
 def _compile_devices(spec: ResourceSliceSpec, features: DeviceFeatures) -> Iterator[DeviceInfo]:
     pool, is_per_device = PoolId(spec.driver, spec.pool.name), bool(spec.per_device_node_selection)
     for each in spec.devices:
-        if each.binding_conditions and not features.binding_conditions:
-            continue
         is_withheld = bool(each.consumes_counters) and not features.partitionable
+        is_unseen = bool(each.binding_conditions) and not features.binding_conditions
         given = _effective(each, features)
-        yield _compile_device(given, pool, is_per_device, is_withheld=is_withheld)
+        nodes = None
+        if is_per_device:
+            nodes = _condition(each.node_name, each.all_nodes, each.node_selector)
+        signature = Signature(
+            spec.driver, _published(given), may_share=features.consumable_capacity
+        )
+        yield DeviceInfo(
+            DeviceId(pool.driver, pool.pool, each.name),
+            signature,
+            given.taints,
+            tuple(_counter_uses(given)),
+            bool(each.binds_to_node),
+            each.binding_conditions,
+            each.binding_failure_conditions,
+            nodes,
+            is_withheld,
+            is_unseen,
+        )
 
 
 def _unpartitioned(spec: ResourceSliceSpec) -> ResourceSliceSpec:
@@ -306,38 +326,17 @@ def _unpartitioned(spec: ResourceSliceSpec) -> ResourceSliceSpec:
 
 
 def _effective(given: Device, features: DeviceFeatures) -> Device:
-    """The device without what is switched off."""
+    """The device without what is switched off; selectors still see whether it says shared."""
     if features == ALL_FEATURES:
         return given
-    shares, capacity = given.allow_multiple_allocations, given.capacity
+    capacity = given.capacity
     if not features.consumable_capacity:
-        shares = None
         capacity = {name: DeviceCapacity(each.value) for name, each in capacity.items()}
     return replace(
         given,
         taints=given.taints if features.taints else (),
         consumes_counters=given.consumes_counters if features.partitionable else (),
-        allow_multiple_allocations=shares,
         capacity=capacity,
-    )
-
-
-def _compile_device(
-    given: Device, pool: PoolId, is_per_device: bool, *, is_withheld: bool
-) -> DeviceInfo:
-    nodes = None
-    if is_per_device:
-        nodes = _condition(given.node_name, given.all_nodes, given.node_selector)
-    return DeviceInfo(
-        DeviceId(pool.driver, pool.pool, given.name),
-        Signature(pool.driver, _published(given)),
-        given.taints,
-        tuple(_counter_uses(given)),
-        bool(given.binds_to_node),
-        given.binding_conditions,
-        given.binding_failure_conditions,
-        nodes,
-        is_withheld,
     )
 
 

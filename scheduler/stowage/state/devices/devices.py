@@ -33,7 +33,6 @@ from stowage.state.nodes.node_columns import NodeColumns
 from stowage.state.storage.assume_cache import AssumeCache
 
 _NOTHING: Mapping[str, None] = {}
-_FIELDS_OF_SHARED_DEVICES = frozenset({"allowMultipleAllocations"})
 
 
 class ClaimAllocation(msgspec.Struct, frozen=True):
@@ -79,7 +78,7 @@ class Devices:
         self._holders: dict[str, set[str]] = {}
         # Those of `in_flight` that `claims` show: they count once, or shares would seem used up.
         self._shown: set[str] = set()
-        self.selectors = Selectors(frozenset() if may_share else _FIELDS_OF_SHARED_DEVICES)
+        self.selectors = Selectors()
         self.releases = Releases()
         self._special: dict[str, dict[str, None]] = {}
 

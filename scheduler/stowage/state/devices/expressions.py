@@ -44,12 +44,13 @@ class Expressions:
     """Compiled expressions and their results; the least recently used are dropped first.
 
     Args:
-        undeclared: Fields of devices that expressions cannot name.
         size: How many expressions, and how many devices, are kept.
+        max_results: How many results are kept; at one more, all are forgotten.
     """
 
-    def __init__(self, undeclared: frozenset[str], size: int) -> None:
-        self._undeclared = undeclared
+    def __init__(self, size: int, max_results: int) -> None:
+        self._max_results = max_results
+        self._num_results = 0
         self._expressions: LRUCache[str, Expression] = LRUCache(size)
         self._devices: LRUCache[int, Device] = LRUCache(size)
 
@@ -78,13 +79,20 @@ class Expressions:
             return result
         if known.selector is None:
             return f"CEL compile error: {known.problem}"
-        result = known.results[signature.id] = self._evaluate(known.selector, signature)
+        result = self._evaluate(known.selector, signature)
+        if self._num_results == self._max_results:
+            # Mostly of devices that are gone, or have other attributes now.
+            for each in self._expressions.values():
+                each.results.clear()
+            self._num_results = 0
+        known.results[signature.id] = result
+        self._num_results += 1
         return result
 
     def _compiled(self, text: str) -> Expression:
         known = self._expressions.get(text)
         if known is None:
-            known = self._expressions[text] = _compile(text, self._undeclared)
+            known = self._expressions[text] = _compile(text)
         return known
 
     def _evaluate(self, selector: Selector, signature: Signature) -> bool | str:
@@ -97,9 +105,9 @@ class Expressions:
             return f"CEL runtime error: {error}"
 
 
-def _compile(text: str, undeclared: frozenset[str]) -> Expression:
+def _compile(text: str) -> Expression:
     try:
-        return Expression(compile_selector(text, undeclared), "")
+        return Expression(compile_selector(text), "")
     except CelCompileError as error:
         return Expression(None, str(error))
 
@@ -111,7 +119,7 @@ def cel_device(signature: Signature) -> Device:
         signature.driver,
         {name: _cel_value(each) for name, each in published.attributes.items()},
         {name: str(parse_quantity(it.value)) for name, it in published.capacity.items()},
-        signature.allows_multiple,
+        bool(published.allow_multiple_allocations),
     )
 
 

@@ -21,7 +21,9 @@ class Pool(msgspec.Struct, frozen=True, eq=False):
         is_invalid: Whether the slices contradict each other.
         has_binding_conditions: Whether a device has binding conditions.
         counter_sets: Counter set -> counter -> nano units.
-        with_counters: All devices of the pool that consume counters, also those for other nodes.
+        with_counters: All devices of the pool that consume counters, also those for other nodes;
+            as upstream, only those for this node if there are as many slices for it as the pool
+            says it has.
     """
 
     id: PoolId
@@ -48,14 +50,14 @@ def make_pool(relevant: Sequence[SliceInfo], everywhere: Iterable[SliceInfo]) ->
     """
     first = relevant[0]
     generation, wanted = first.generation, first.num_slices
-    whole = list(everywhere)
-    is_complete = len(relevant) == wanted
-    if not is_complete:
+    current = relevant
+    if len(current) != wanted:
+        whole = list(everywhere)
         if any(each.generation > generation for each in whole):
             return None
-        is_complete = sum(each.generation == generation for each in whole) == wanted
+        current = [each for each in whole if each.generation == generation]
+    is_complete = len(current) == wanted
     slices = tuple(sorted(relevant, key=lambda each: each.name))
-    current = [each for each in whole if each.generation == generation]
     devices = tuple(device for each in slices for device in each.devices)
     return Pool(
         first.pool,

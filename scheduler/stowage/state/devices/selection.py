@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stowage.state.devices.expressions import Expressions
 
 _MAX_EXPRESSIONS = 4096
+_MAX_RESULTS = 1_000_000
 
 EVALUATIONS_PER_STEP = 1_000
 """Evaluations of a selector in one step; one takes up to some twenty microseconds."""
@@ -39,14 +40,9 @@ class SelectionError(ValueError):
 
 
 class Selectors:
-    """Results of expressions; the least recently used are dropped first.
+    """Results of expressions; the least recently used are dropped first."""
 
-    Args:
-        undeclared: Fields of devices that expressions cannot name.
-    """
-
-    def __init__(self, undeclared: frozenset[str] = frozenset()) -> None:
-        self._undeclared = undeclared
+    def __init__(self) -> None:
         self._expressions: Expressions | None = None
 
     def matches(self, expressions: Sequence[str], signature: Signature) -> bool:
@@ -78,7 +74,7 @@ class Selectors:
 
     def _known(self) -> Expressions:
         if self._expressions is None:
-            self._expressions = _no_expressions(self._undeclared)
+            self._expressions = _no_expressions()
         return self._expressions
 
 
@@ -132,8 +128,8 @@ def _verdict_steps(
     return found if groups is None else found[groups.members]
 
 
-def _no_expressions(undeclared: frozenset[str]) -> Expressions:
+def _no_expressions() -> Expressions:
     # Imported late: the first selector imports CEL.
     from stowage.state.devices.expressions import Expressions  # noqa: PLC0415
 
-    return Expressions(undeclared, _MAX_EXPRESSIONS)
+    return Expressions(_MAX_EXPRESSIONS, _MAX_RESULTS)
