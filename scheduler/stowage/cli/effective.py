@@ -19,7 +19,7 @@ from stowage.api.config.loading import (
 )
 from stowage.api.config.types import TieBreaking
 from stowage.framework import Framework, Registry
-from stowage.framework.profile.points import ExtensionPoint
+from stowage.framework.profile.points import ExtensionPoint, points_of
 from stowage.framework.profile.profile import Profile, decode_args
 
 _NONE_BY_DEFAULT = {"disabled": [{"name": "*"}]}
@@ -51,7 +51,10 @@ def effective_builtins(
 def _effective_profile(
     profile: Profile, written: KubeSchedulerProfile, registry: Registry
 ) -> dict[str, Any]:
-    plugins: dict[str, Any] = {"multiPoint": _NONE_BY_DEFAULT}
+    # Some plugins rank placements of pod groups, which is no extension point of a profile.
+    elsewhere = [name for name, plugin in profile.instances.items() if not points_of(plugin)]
+    multi_point = {"enabled": [{"name": name} for name in elsewhere]} if elsewhere else {}
+    plugins: dict[str, Any] = {"multiPoint": {**multi_point, **_NONE_BY_DEFAULT}}
     for point in ExtensionPoint:
         names = [plugin.name for plugin in profile.plugins[point]]
         if names:
@@ -91,6 +94,7 @@ def _plugin_config(
     """The arguments of all plugins that have arguments, sorted by name."""
     given = {entry.name: entry.args for entry in written.plugin_config}
     used = {plugin.name for plugins in profile.plugins.values() for plugin in plugins}
+    used |= {name for name, plugin in profile.instances.items() if not points_of(plugin)}
     entries = []
     for name in sorted(used):
         kind = registry[name].args

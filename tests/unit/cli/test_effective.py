@@ -53,6 +53,22 @@ def test_the_effective_configuration_has_the_same_plugins_order_and_weights() ->
     assert loaded.profile.weights == written.profile.weights
 
 
+PLACEMENTS = ("PodGroupPodsCount", "PlacementFragmentation")
+
+
+def test_the_effective_configuration_has_the_plugins_that_rank_placements_of_groups() -> None:
+    (loaded,) = make_frameworks(load_configuration(effective(None)), in_tree_registry())
+    assert set(PLACEMENTS) <= set(loaded.profile.instances)
+    assert loaded.breaks_ties_of_placements
+
+
+def test_a_plugin_that_ranks_placements_stays_disabled_in_the_effective_configuration() -> None:
+    disabled = {"multiPoint": {"disabled": [{"name": PLACEMENTS[1]}]}}
+    shown = effective(configuration(profiles=[{"plugins": disabled}]))
+    (loaded,) = make_frameworks(load_configuration(shown), in_tree_registry())
+    assert set(PLACEMENTS) & set(loaded.profile.instances) == {PLACEMENTS[0]}
+
+
 def engine_of(builtins: Any, choose: Any, **parts: Any) -> Engine:
     return make_engine(make_frameworks(load_configuration(builtins)), choose, **parts)
 
