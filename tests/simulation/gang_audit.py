@@ -12,10 +12,11 @@ from stowage.api.reflected_kinds import POD_GROUP_SOURCES, ReflectedKind
 from stowage.engine import Engine
 from tests.simulation.fault_rates import RECOVERY_S, FaultRates
 from tests.simulation.feasible_nodes import decoded, is_placed
-from tests.simulation.gang_objects import group_of, min_count_of
+from tests.simulation.gang_objects import group_of, members_of, min_count_of, racks_of
 from tests.simulation.server import (
     GROUPS,
     LABEL_GROUPS,
+    NODES,
     PODS,
     Change,
     Json,
@@ -45,8 +46,9 @@ class _Begun(NamedTuple):
 class GangAuditor:
     """Follows groups and their members while there are no faults.
 
-    No member is bound into a group that is gone, and no gang stays bound in part. Members that are
-    deleted meanwhile count as bound: other members do not wait for their replacement.
+    No member is bound into a group that is gone, no gang stays bound in part, and the members of a
+    group for one rack are bound in one. Members that are deleted meanwhile count as bound: other
+    members do not wait for their replacement.
 
     Attributes:
         violations: One sentence each.
@@ -60,10 +62,13 @@ class GangAuditor:
         self._fault_rates = fault_rates
         self._now = now
         self._changed_at: dict[GroupKey, float] = {}
+        self._replaced_at: dict[GroupKey, float] = {}
         self._bound: defaultdict[GroupKey, set[str]] = defaultdict(set)
         self._begun: dict[GroupKey, _Begun] = {}
+        self._node_moved_at = 0.0
         server.subscribe(self._take_group, GROUPS, LABEL_GROUPS)
         server.subscribe(self._take_pod, PODS)
+        server.subscribe(self._take_node, NODES)
 
     def check_placed(self, pod: Json) -> None:
         """Check a pod that the scheduler has just bound."""
@@ -71,6 +76,8 @@ class GangAuditor:
         if named is None or not self._is_known(named[0]):
             return
         group = self._server.collection(named[0]).get(named[1])
+        if group is not None and self._now() >= self._replaced_at.get(named, 0.0) + KNOWN_WITHIN_S:
+            self._check_rack(named, group, pod)
         if self._now() < self._changed_at.get(named, 0.0) + KNOWN_WITHIN_S:
             return
         if group is None:
@@ -79,6 +86,17 @@ class GangAuditor:
         elif (min_count := min_count_of(group)) is not None:
             self._begun.setdefault(named, _Begun(self._now(), min_count))
             self._look_at(named)
+
+    def _check_rack(self, named: GroupKey, group: Json, pod: Json) -> None:
+        if "schedulingConstraints" not in group["spec"]:
+            return
+        if self._now() < self._node_moved_at + KNOWN_WITHIN_S:
+            return
+        placed = [each for each in members_of(self._server, *named) if each["spec"].get("nodeName")]
+        racks = racks_of(self._server, placed)
+        if len(racks) != 1 or "" in racks:
+            uid = pod["metadata"]["uid"]
+            self.violations.append(f"pod {uid} was bound, its group has racks {sorted(racks)}")
 
     def check(self) -> None:
         """Check all gangs that are bound in part."""
@@ -101,6 +119,14 @@ class GangAuditor:
         if before is None or after is None or before["spec"] != after["spec"]:
             self._changed_at[named] = change.at
             self._begun.pop(named, None)
+            if before is not None:
+                self._replaced_at[named] = change.at
+
+    def _take_node(self, change: Change) -> None:
+        before, after = change.before, change.after
+        labels = [each and each["metadata"]["labels"] for each in (before, after)]
+        if labels[0] != labels[1]:
+            self._node_moved_at = change.at
 
     def _take_pod(self, change: Change) -> None:
         named = group_of(change.current)

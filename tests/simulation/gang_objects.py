@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tests.simulation.feasible_nodes import FINISHED
-from tests.simulation.objects import make_pod
-from tests.simulation.server import GROUPS, LABEL_GROUPS, PODS, Json, Key, ModelServer
+from tests.simulation.objects import RACK, make_pod
+from tests.simulation.server import GROUPS, LABEL_GROUPS, NODES, PODS, Json, Key, ModelServer
 
 LABEL = "scheduling.x-k8s.io/pod-group"
 
 
-def make_group(path: str, name: str, min_count: int | None) -> Json:
-    """A gang, or a basic group, which the coscheduling plugin does not have."""
+def make_group(
+    path: str, name: str, min_count: int | None, *, is_in_one_rack: bool = False
+) -> Json:
+    """A gang, or a basic group; groups of the coscheduling plugin know neither basic nor racks."""
     metadata = {"namespace": "default", "name": name}
     if path == LABEL_GROUPS:
         return {"metadata": metadata, "spec": {"minMember": min_count or 1}}
     gang = {"basic": {}} if min_count is None else {"gang": {"minCount": min_count}}
-    return {"metadata": metadata, "spec": {"schedulingPolicy": gang}, "status": {}}
+    spec: Json = {"schedulingPolicy": gang}
+    if is_in_one_rack:
+        spec["schedulingConstraints"] = {"topology": [{"key": RACK}]}
+    return {"metadata": metadata, "spec": spec, "status": {}}
 
 
 def make_member(path: str, group: str, name: str, cpu: str, priority: int) -> Json:
@@ -53,6 +60,13 @@ def members_of(server: ModelServer, path: str, key: Key) -> list[Json]:
         for pod in server.collection(PODS).values()
         if group_of(pod) == (path, key) and pod["status"].get("phase") not in FINISHED
     ]
+
+
+def racks_of(server: ModelServer, pods: Iterable[Json]) -> set[str]:
+    """The racks of the nodes of some pods; empty for a node in no rack, or gone."""
+    nodes = server.collection(NODES)
+    names = (("", pod["spec"]["nodeName"]) for pod in pods)
+    return {nodes[key]["metadata"]["labels"].get(RACK, "") if key in nodes else "" for key in names}
 
 
 def is_held(server: ModelServer, pod: Json) -> bool:

@@ -15,10 +15,12 @@ from tests.simulation.device_objects import (
 )
 from tests.simulation.gang_objects import make_group, make_member, members_of
 from tests.simulation.loop import VirtualLoop
+from tests.simulation.objects import RACK, RACKS
 from tests.simulation.server import (
     DEVICE_CLAIMS,
     GROUPS,
     LABEL_GROUPS,
+    NODES,
     PODS,
     Json,
     Key,
@@ -27,6 +29,9 @@ from tests.simulation.server import (
 
 LATE_S = 8.0
 """How much later than its companions a member, or a group, is created at most."""
+
+_RECENT = 4
+"""Late members join one of so many latest gangs where gangs are in racks."""
 
 
 class Gang(NamedTuple):
@@ -60,15 +65,23 @@ class GangUsers:
         server: Stores the objects.
         rng: Draws the details of each action.
         has_devices: Whether the members of some groups share a claim for a device.
+        are_in_racks: Whether the members of most groups go to one rack.
 
     Attributes:
         actions: The actions, with weights.
     """
 
     def __init__(
-        self, loop: VirtualLoop, server: ModelServer, rng: random.Random, *, has_devices: bool
+        self,
+        loop: VirtualLoop,
+        server: ModelServer,
+        rng: random.Random,
+        *,
+        has_devices: bool,
+        are_in_racks: bool,
     ) -> None:
         self._has_devices = has_devices
+        self._are_in_racks = are_in_racks
         self._loop = loop
         self._server = server
         self._rng = rng
@@ -86,6 +99,8 @@ class GangUsers:
             (3, self._change_min_member),
             (2, self._serve_definition),
         )
+        if are_in_racks:
+            self.actions = (*self.actions, (3, self._move_node))
 
     def begin(self) -> None:
         """Serve the groups of Kubernetes, and perhaps those of the coscheduling plugin."""
@@ -94,6 +109,11 @@ class GangUsers:
             self._serve_definition()
         for _ in range(2):
             self._create_gang()
+
+    def make_room(self) -> None:
+        """Delete all members, of which most nodes are full."""
+        for gang in self._gangs:
+            self._delete_members(gang)
 
     def _create_gang(self) -> None:
         """Create a group and its members in any order, perhaps more or fewer than it needs."""
@@ -121,7 +141,7 @@ class GangUsers:
         self._gangs.append(gang)
         made = [(PODS, self._member(gang)) for _ in range(num_members)]
         if gang.path in self._server.served_groups:
-            made.append((gang.path, make_group(gang.path, gang.name, min_count)))
+            made.append((gang.path, self._group(gang, min_count)))
         self._rng.shuffle(made)
         for path, obj in made:
             if self._rng.random() < 0.8:
@@ -129,6 +149,11 @@ class GangUsers:
             else:
                 delay_s = self._rng.uniform(0, LATE_S)
                 self._loop.call_outside(delay_s, self._server.create, path, obj)
+
+    def _group(self, gang: Gang, min_count: int | None) -> Json:
+        may_be = self._are_in_racks and gang.path == GROUPS
+        in_one_rack = may_be and self._rng.random() < 0.7
+        return make_group(gang.path, gang.name, min_count, is_in_one_rack=in_one_rack)
 
     def _member(self, gang: Gang) -> Json:
         self._num_members += 1
@@ -139,7 +164,9 @@ class GangUsers:
         return pod
 
     def _add_member(self) -> None:
-        self._server.create(PODS, self._member(self._rng.choice(self._gangs)))
+        # Earlier gangs mostly have no group or no room; a late member is to join bound ones.
+        gangs = self._gangs[-_RECENT:] if self._are_in_racks else self._gangs
+        self._server.create(PODS, self._member(self._rng.choice(gangs)))
 
     def _delete_member(self) -> None:
         """Delete a member, bound or not: a bound one is gone a little later."""
@@ -158,9 +185,12 @@ class GangUsers:
     def _delete_gang(self) -> None:
         """Delete all members, and then the group."""
         gang = self._rng.choice(self._gangs)
+        self._delete_members(gang)
+        self._server.delete(gang.path, gang.key)
+
+    def _delete_members(self, gang: Gang) -> None:
         for pod in members_of(self._server, gang.path, gang.key):
             self._server.terminate((pod["metadata"]["namespace"], pod["metadata"]["name"]))
-        self._server.delete(gang.path, gang.key)
 
     def _delete_group(self) -> None:
         """Delete a group under its members."""
@@ -172,7 +202,7 @@ class GangUsers:
         gang = self._rng.choice(self._gangs)
         if gang.path in self._server.served_groups:
             self._server.delete(gang.path, gang.key)
-            group = make_group(gang.path, gang.name, self._rng.randint(1, 4))
+            group = self._group(gang, self._rng.randint(1, 4))
             self._server.create(gang.path, group)
 
     def _change_min_member(self) -> None:
@@ -181,6 +211,15 @@ class GangUsers:
         if keys:
             spec = {"minMember": self._rng.randint(1, 5)}
             self._server.update(LABEL_GROUPS, self._rng.choice(keys), spec=spec)
+
+    def _move_node(self) -> None:
+        """Move a node to the other rack, with its pods."""
+        keys = sorted(self._server.collection(NODES))
+        if keys:
+            key = self._rng.choice(keys)
+            labels = {**self._server.collection(NODES)[key]["metadata"]["labels"]}
+            labels[RACK] = self._rng.choice(RACKS)
+            self._server.update(NODES, key, metadata={"labels": labels})
 
     def _serve_definition(self) -> None:
         """Install the definition of the coscheduling plugin."""

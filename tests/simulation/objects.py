@@ -22,6 +22,8 @@ TROUBLE = "trouble"
 """Key of the taints that users add and remove."""
 GADGET = "example.com/gadget"
 """A resource that only an extender manages."""
+RACK = "example.com/rack"
+RACKS = ("rack-0", "rack-1")
 TEAMS = ("red", "blue")
 """Values of the namespace label."""
 LOCAL, FAST, AT_ONCE = "local", "fast", "at-once"
@@ -29,10 +31,11 @@ LOCAL, FAST, AT_ONCE = "local", "fast", "at-once"
 
 
 def make_node(name: str, cpus: int = NODE_CPUS) -> Json:
-    """A node."""
+    """A node; those with numbers are in one of two racks."""
     allocatable = {"cpu": str(cpus), "memory": "8Gi", "pods": "10"}
+    rack = {RACK: RACKS[int(name[-1]) % 2]} if name[-1].isdigit() else {}
     return {
-        "metadata": {"name": name, "labels": {HOSTNAME: name}},
+        "metadata": {"name": name, "labels": {HOSTNAME: name, **rack}},
         "spec": {},
         "status": {"allocatable": allocatable, "capacity": allocatable},
     }

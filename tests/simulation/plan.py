@@ -39,6 +39,7 @@ NUM_EVENTS = 80
 NUM_DEVICE_EVENTS = 40
 NUM_GANG_EVENTS = 40
 NUM_CALM_GANG_EVENTS = 20
+NUM_CALM_RACK_EVENTS = 50
 CALM_GANGS_S = 40.0
 """How long users change pod groups without faults; the same time is left to settle."""
 NUM_REPLICAS = (1, 3)
@@ -55,6 +56,7 @@ class Emphasis:
         has_devices: Whether nodes have devices, and users create pods with claims for them.
         have_volumes: Whether half of the pods with devices have a volume, too.
         has_gangs: Whether users create pod groups, and there are no extenders.
+        are_in_racks: Whether the members of most groups go to one rack, and nodes change theirs.
     """
 
     faults: Mapping[str, float] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class Emphasis:
     has_devices: bool = False
     have_volumes: bool = False
     has_gangs: bool = False
+    are_in_racks: bool = False
 
 
 class Plan:
@@ -113,7 +116,13 @@ class Plan:
         self._device_users = DeviceUsers(
             loop, server, self._claims, rng, have_volumes=emphasis.have_volumes
         )
-        self._gang_users = GangUsers(loop, server, rng, has_devices=emphasis.has_devices)
+        self._gang_users = GangUsers(
+            loop,
+            server,
+            rng,
+            has_devices=emphasis.has_devices,
+            are_in_racks=emphasis.are_in_racks,
+        )
         self._fault_injector = FaultInjector(
             FaultTargets(loop, server, network, volumes, attachments, self.replicas),
             self.users,
@@ -173,7 +182,11 @@ class Plan:
         await self._idle()
         check()
         if self._emphasis.has_gangs:
-            self._draw(self._gang_users.actions, NUM_CALM_GANG_EVENTS, CALM_GANGS_S)
+            num_events = NUM_CALM_GANG_EVENTS
+            if self._emphasis.are_in_racks:
+                self._gang_users.make_room()
+                num_events = NUM_CALM_RACK_EVENTS
+            self._draw(self._gang_users.actions, num_events, CALM_GANGS_S)
             await self._until(self._loop.time() + 2 * CALM_GANGS_S)
             await self._idle()
             check()

@@ -22,6 +22,7 @@ EMPHASES = {
     "devices-and-volumes": Emphasis(has_devices=True, have_volumes=True),
     "gangs": Emphasis(has_gangs=True),
     "gangs-with-devices": Emphasis(has_devices=True, has_gangs=True),
+    "gangs-in-racks": Emphasis(has_gangs=True, are_in_racks=True),
 }
 
 

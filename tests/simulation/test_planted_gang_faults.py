@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowage.api.status import SUCCESS
-from stowage.engine.pod_groups import group_cycle
+from stowage.engine.pod_groups import group_cycle, topology
 from stowage.operator.watch.pod_groups import PodGroupWatch
 from stowage.operator.watch.reflector import Reflector
 from stowage.plugins.gang_scheduling import GangScheduling
@@ -16,6 +16,7 @@ from tests.simulation.plan import Emphasis
 from tests.simulation.planted import PlantedFault, assert_found, returns
 
 _GANGS = Emphasis(often=frozenset(["create_gang", "create_rivals"]), has_gangs=True)
+_RACKS = Emphasis(often=frozenset(["create_gang", "add_member"]), has_gangs=True, are_in_racks=True)
 _UNSERVED = Emphasis(often=frozenset(["create_gang"]), has_gangs=True)
 
 
@@ -51,6 +52,9 @@ PLANTED = {
     ),
     "a pod that was bound stays no member": PlantedFault(
         PodGroups, "see_assigned", returns(None), _GANGS, "members"
+    ),
+    "a late member goes to another rack than its companions": PlantedFault(
+        topology, "_domain_of_scheduled", returns(None), _RACKS, "its group has racks"
     ),
     "some groups are overlooked": PlantedFault(
         Reflector, "_add_seen", _overlooks_some_groups, _GANGS, "in the group"
