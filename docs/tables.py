@@ -195,6 +195,8 @@ def _flags() -> Iterator[str]:
 
 
 def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
+    if command.hidden:
+        return
     if not hasattr(command, "list_commands"):
         yield path, command
         return

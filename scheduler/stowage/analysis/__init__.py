@@ -14,5 +14,6 @@ Invariants.
 - A question leaves the engine as it was.
 - No I/O, clocks or randomness.
 
-Callers. The commands, which read the objects and show the answers, and the conformance suite.
+Callers. The commands and the console, which read the objects and show the answers; `experiments`,
+which runs simulations; and the conformance suite.
 """

@@ -5,9 +5,10 @@ only the fields that scheduling reads. Value types give these fields the exact s
 kube-scheduler: quantities, selectors, node affinity, tolerations, resources.
 
 Sub-packages: `objects` (structs), `values` (value types), `decoding` (bytes to structs), `config`
-(KubeSchedulerConfiguration). Modules: `events` (inputs of the engine), `instructions` (its
-outputs), `cluster_events` (what plugins register for), `status` (results of plugins),
-`reflected_kinds` (the kinds that are listed and watched, and their events).
+(KubeSchedulerConfiguration), `instructions` (outputs of the engine). Modules: `events` (its
+inputs), `cluster_events` (what plugins register for), `status` (results of plugins),
+`reflected_kinds` (the kinds that are listed and watched, and their events), `decisions` (records of
+attempts), `interruptible` (work that is done in short steps).
 
 Invariants.
 

@@ -2,7 +2,8 @@
 
 The program begins in `program`, which imports `main`.
 
-One module per command: ``run`` runs the scheduler, ``config`` checks and shows configurations.
+One module or package per command: ``run`` runs the scheduler, ``config`` checks, shows and converts
+configurations.
 Other installed distributions add commands through the entry-point group ``stowage.commands``. A
 command parses its flags, calls another package, and turns errors into a message and an exit status:
 0 success, 1 failure, 2 wrong command line.

@@ -21,8 +21,8 @@ class ServingFlags(FlagGroup, frozen=True):
             min=0,
             max=65535,
             metavar="PORT",
-            help="HTTPS port of /healthz, /livez, /readyz, /metrics, /configz, /debug and "
-            "/version; 0 disables them.",
+            help="HTTPS port of the endpoints, such as /readyz, /metrics and /debug/queue; 0 "
+            "disables them.",
         ),
     ] = 10259
     bind_address: Annotated[

@@ -19,8 +19,9 @@ Start reading at `schedule_one`: it lists the steps of one attempt with the func
         released_nominations     others may take a place that a nominated pod leaves
       state/                     what the engine knows besides cache and queue
 
-Callers. The shell, one call at a time. Nothing here is safe for two threads. The attempt of a pod
-group may take seconds: `Engine.scheduling_steps` lets the shell do other work in between.
+Callers. The shell, one call at a time. Nothing here is safe for two threads. An event that moves
+many pods may take seconds, and so may the attempt of a pod group: `Engine.handling_steps` and
+`Engine.scheduling_steps` let the shell do other work between two steps.
 
 Invariants between calls (`Engine.validate`).
 

@@ -35,9 +35,6 @@ from stowage.engine.scheduling_cycle import scheduling_cycle, skip_pod_schedule
 from stowage.engine.state.attempt import Attempt
 from stowage.engine.state.engine_state import EngineState
 
-SLOW_CYCLE_S = 0.1
-"""A slower cycle is reported with its steps; upstream: ``utiltrace`` in ``schedulePod``."""
-
 
 def schedule_one(state: EngineState, now: float) -> Interruptible[bool]:
     """Attempt the next pod; False if no pod is ready. ``ScheduleOne`` of v1.36."""

@@ -29,8 +29,8 @@ class DaskPool:
     Experiments are sent as others end, a few for each thread of the cluster: an experiment carries
     its trace, and the scheduler of a large sweep could not hold them all.
 
-    The experiments of a worker that dies are run again by another; the death of
-    ``distributed.scheduler.allowed-failures`` workers (3) ends an experiment.
+    The experiments of a worker that dies are run again by another. An experiment ends when more
+    than ``distributed.scheduler.allowed-failures`` workers (3) have died with it.
 
     Args:
         address: Of the scheduler; None starts processes on this machine.

@@ -20,8 +20,9 @@ Invariants:
     - A plugin that raises ends the cycle of one pod with an Error status that names the plugin.
     - The order of plugins decides which rejection is reported, never which node is chosen.
 
-Callers: ``plugins`` implement the interface; ``engine`` calls `Framework`. The framework does not
-know the queue, which receives order, gates and hints as callables.
+Callers: ``plugins`` implement the interface; ``engine`` calls `Framework`, and so does
+``analysis``, which explains; ``cli`` builds the profiles. The framework does not know the queue,
+which receives order, gates and hints as callables.
 
 Rejected: keeping the masks of every plugin per class (five times the memory, needed only when a pod
 is unschedulable); one node at a time as the native form (a thousand times slower; `authoring`

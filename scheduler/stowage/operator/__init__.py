@@ -12,11 +12,13 @@ to the API server), `watch` and `kopf` (events in), `writers` and `extenders` (i
 
 Invariants:
 
-- Only `SchedulingLoop.turn` calls the engine: never two tasks at once, never across an ``await``.
+- Only `SchedulingLoop` changes the engine's state: one call at a time, whose steps may be taken in
+  several turns. A step has no ``await``. Others read the state, between two calls if it has to be
+  consistent.
 - Every event goes through the inbox, every instruction through the dispatcher.
 - Scheduling begins after the engine has handled all first lists, and only with the lease. A new
-  leader first lists nodes and assigned pods again (`CacheSync`). `GatedClient` checks the lease
-  immediately before each write.
+  leader first lists nodes, assigned pods and resource claims again (`CacheSync`). `GatedClient`
+  checks the lease immediately before each write.
 - A lost answer is not a failure: the writer reads the object back until the outcome is known.
 - Bindings never wait for requests of another kind: each kind has its own worker pool.
 - Events that only confirm the scheduler's own bindings wait a moment for others (`Inbox`); every
@@ -26,7 +28,8 @@ Invariants:
 
 `observer` is apart from all that: it records what the reflectors see, beside any scheduler.
 
-Only `stowage.cli` and tests call it; tools of other distributions use `client`.
+Callers: `stowage.cli` and tests. The simulated cluster's commands use `client`, and the benchmarks
+measure single parts.
 
 Rejected: ``kopf.operator()``, which ends by cancelling every task younger than itself; Kopf for all
 kinds (23 KiB and 0.3 ms per object); a task per request (22 µs against 2 µs with a worker pool).

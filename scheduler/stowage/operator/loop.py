@@ -35,9 +35,10 @@ class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of the scheduling loop.
 
     Attributes:
-        slice_s: Time for scheduling before the loop yields to I/O. Handling events that takes
-            longer is a turn of its own. The attempt of a pod group, and an event that moves many
-            pods, go on in the next turn.
+        slice_s: Time for scheduling before the loop yields to I/O. If the handling of events takes
+            longer, scheduling waits for the next turn. Work in steps that has not ended by then
+            goes on in the next turn, before new events: an event that moves many pods, or an
+            attempt that has several steps.
         events_slice_s: Time for handling events before the loop yields to I/O.
         pods_per_call: Maximum number of pods per call of the engine.
         max_unfinished_bindings: Scheduling pauses while this many bindings are unfinished, so that

@@ -1,7 +1,9 @@
-"""Room ``plugins``: the in-tree plugins, one upstream plugin per module or package.
+"""Room ``plugins``: the in-tree plugins, of kube-scheduler v1.36 and 1.12, and two of our own.
 
-Purpose: filter and score nodes exactly as kube-scheduler v1.36 does: the same verdicts, the same
-reasons to the letter, the same scores to the last integer.
+Purpose: filter and score nodes exactly as kube-scheduler does: the same verdicts, the same reasons
+to the letter, the same scores to the last integer. Those of 1.12 and our `AgedPrioritySort` run
+only in a profile that enables them. `PlacementFragmentation` is ours, too, and ranks places of pod
+groups.
 
 Invariants:
     - Plugins implement the protocols of ``framework.extension_points`` and import ``framework``,
@@ -11,7 +13,8 @@ Invariants:
       that compares cached with uncached answers.
     - Each plugin has a plain-Python twin in the tests that decides node by node; both must agree.
 
-Callers: the composition root, through `in_tree_registry`; no other module knows plugin names.
+Callers: the composition root, through `in_tree_registry`; and ``analysis``, which asks single
+plugins why they reject a node. The engine and the framework import no plugin.
 
 Rejected: a base class (protocols suffice); modules that register themselves on import (the list
 below is the only one).

@@ -33,11 +33,11 @@ is ``pkg/scheduler/backend/queue`` of kube-scheduler v1.36.
       v
     (not in the queue)
 
-A pop takes a rejected pod from backoff early when no pod is active. `SchedulingQueue.delete`
-removes a pod in any state; a pod in flight leaves when its scheduling attempt ends. PreEnqueue runs
-on each way into active and backoff, except from backoff to active; if early pops are switched off,
-it runs on each way into active only. If a plugin that answered Pending asks for the pod, the pod
-skips its backoff.
+A pop takes a rejected pod from backoff early when no pod is active, unless it is a member of a pod
+group. `SchedulingQueue.delete` removes a pod in any state; a pod in flight leaves when its
+scheduling attempt ends. PreEnqueue runs on each way into active and backoff, except from backoff to
+active; if early pops are switched off, it runs on each way into active only. If a plugin that
+answered Pending asks for the pod, the pod skips its backoff.
 
 Caller. Only the engine uses the queue. The queue knows no plugin and no framework: the sort key,
 PreEnqueue and queueing hints are callables in `QueueRules`. Time is an argument, in seconds;

@@ -24,7 +24,8 @@ calls, `frames` is the file format, `header` its first frame, and `names` are th
 `own_words` are those that it keeps.
 
 Callers. The shell makes the recorder, for an engine or an observer of another scheduler, which
-records events only. The commands read.
+records events only; ``stowage simulate --record`` writes segments itself. The commands and the
+console read.
 
 Rejected: a frame for each call, compressed alone, which takes ten times the size.
 """

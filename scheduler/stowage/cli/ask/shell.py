@@ -13,7 +13,7 @@ def shell_command(
     *,
     cluster: ClusterFlags,
 ) -> None:
-    """Read a cluster once, then answer a question a line: explain, what-if, capacity, compact.
+    """Read a cluster once, then answer one question per line: explain, what-if, capacity, compact.
 
     The lines are those of the commands, without the flags that name the cluster. "reload" reads
     the cluster again; if that fails, the one that was read before is kept. "help" lists the

@@ -25,7 +25,7 @@ def console_command(
     cluster: Annotated[ClusterFlags, Without("at", "until")],
     decisions: DecisionSource,
 ) -> None:
-    """Show a cluster in a browser: its nodes, pending pods and decisions, and what would be if.
+    """Show a cluster in a browser: its nodes, pending pods, decisions and what-ifs.
 
     The page is served on this machine until Ctrl-C, to whoever has the printed address. The cluster
     is only read. Decisions are those that the watches show, or those of a scheduler that --server

@@ -97,8 +97,8 @@ def replay(
     one. The first difference is an error that names the call, the pod and the instruction.
 
     With --config or --weights: show what would have been decided otherwise. Events from outside
-    happen as recorded; bindings and preemptions are those of the new decisions. So it is with a
-    recording that has no decisions, or whose first segments are gone, with or without these flags.
+    happen as recorded; bindings and preemptions are those of the new decisions. A recording that
+    has no decisions, or whose first segments are gone, is replayed like this in any case.
     """
     changes = Changes(otherwise.config, split_lists(otherwise.weights))
     _check_usage(changes, until, report)

@@ -1,7 +1,7 @@
 """The client of the API server: connection, credentials, rate limit, timeouts and retries.
 
 `ApiClient` sends and receives bytes; callers decode what they need with msgspec. `GatedClient`
-is the client for writes: it sends nothing without the lease. Both share the `Connection`, which
+is the client for writes: it sends none without the lease. Both share the `Connection`, which
 reads its configuration with `kubernetes.aio.config`.
 
 Invariants:

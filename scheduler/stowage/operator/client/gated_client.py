@@ -1,8 +1,8 @@
-"""The client for writes: it limits the request rate and sends nothing without the lease.
+"""The client for writes: it limits the request rate and sends no write without the lease.
 
-Writers check ``may_write`` before they prepare a request. This client checks it again after the
-last wait (for the rate limit, credentials or a connection), immediately before the bytes are sent.
-So a replica that was stopped while it prepared a request does not send it after it resumes.
+Some writers check ``may_write`` before they prepare a request. This client checks it after the last
+wait (for the rate limit, credentials or a connection), immediately before the bytes are sent. So a
+replica that was stopped while it prepared a request does not send it after it resumes.
 """
 
 from __future__ import annotations

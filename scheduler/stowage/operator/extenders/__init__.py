@@ -11,5 +11,6 @@ Invariants:
 - Every call has a time limit and a maximum length of the answer, and every instruction an outcome.
 - Nothing is kept in memory for extenders unless one is configured.
 
-Only `stowage.operator.app` and the dispatcher call it.
+`stowage.operator.process` makes the parts; the dispatcher calls `ExtenderDispatcher`, and the
+watches give `ExtenderObjects` what they receive.
 """

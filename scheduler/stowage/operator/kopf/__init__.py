@@ -10,7 +10,7 @@ Invariants:
 - Kopf writes nothing: no finalizers, no annotations, no peering, no Kubernetes events.
 - Kopf ends neither the process nor the scheduler's tasks; it is started again whenever it ends.
 
-Only `stowage.operator.app` calls it.
+`stowage.operator.environment` names the two watches; `stowage.operator.process` runs them.
 
 Rejected: ``kopf.operator()``, which ends by cancelling every task younger than itself, and with it
 the scheduler's own; Kopf's handlers for pods: a worker, a second decoding and 0.3 ms for each pod.

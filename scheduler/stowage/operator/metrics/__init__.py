@@ -5,8 +5,8 @@ those of Stowage alone. `Metrics` counts in plain dicts and lists on the schedul
 collectors make Prometheus' metric families at each scrape. The other collectors read the state of
 their parts.
 
-`stowage.operator.app` makes the collectors; the dispatcher, the engine and the API client report to
-`Metrics`.
+`stowage.operator.process` makes the collectors; the dispatcher, the engine and the API client
+report to `Metrics`.
 
 Rejected: prometheus_client's own histograms on the scheduling path (4.7 µs per observation against
 0.4 µs).

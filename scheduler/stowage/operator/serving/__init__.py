@@ -12,5 +12,5 @@ Invariants:
 - Clients cannot exhaust memory or file descriptors: the number of connections, and the time for a
   request's head and for the TLS handshake, are limited. aiohttp itself sets no such limits.
 
-Only `stowage.operator.app` calls it.
+Only `stowage.operator.process` makes a `Server`.
 """

@@ -1,8 +1,8 @@
 """OpenTelemetry traces of scheduling attempts and of requests to the API server.
 
-`open_traces` starts them, if the configuration asks for a sampling rate; nothing else imports
-OpenTelemetry, which is an optional dependency. Without traces the scheduler pays a comparison per
-attempt and per instruction.
+`stowage.operator.app` makes `Traces` if the configuration has a sampling rate above 0. Nothing else
+imports OpenTelemetry, which is an optional dependency. Without traces the scheduler pays a
+comparison per attempt and per instruction.
 
 A trace of an attempt, with the durations of `stowage.framework.timings`::
 

@@ -1,8 +1,9 @@
 """Reflectors list and watch the cluster's objects and turn them into events for the engine.
 
 One `Reflector` follows each of `REFLECTED_KINDS`: nodes, assigned pods, namespaces, workloads,
-storage objects and disruption budgets. `CustomResourceWatch` has one for each resource that a
-plugin registered. Kopf watches the pending pods instead; `PendingPods` turns its lists and watch
+disruption budgets, storage objects, devices and their claims. `PodGroupWatch` has one for each kind
+of pod group that the API server serves, `CustomResourceWatch` for each resource that a plugin
+registered. Kopf watches the pending pods instead; `PendingPods` turns its lists and watch
 events into events. All put their events into the inbox. `CacheSync` says when the engine has
 handled enough of them to schedule.
 
@@ -13,7 +14,8 @@ Invariants:
   were bound in the meantime.
 - A damaged object is reported (`ObjectInvalid`) and affects no other object.
 
-Only `stowage.operator.app` and the Kopf watches call it.
+Callers: `process` and the Kopf watch of pending pods, for a scheduler; `observer` and
+`cluster_watch`, which follow a cluster beside its scheduler.
 
 Rejected: Kopf for all kinds (23 KiB and 0.3 ms per object), and one task per object.
 """

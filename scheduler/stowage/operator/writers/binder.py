@@ -9,6 +9,8 @@
                  no node, and the POST was refused (409) -----> BindFailed
                  no node otherwise ------------> wait, GET again, POST again
 
+After `MAX_ANSWERED_ERRORS` answers such as 5xx, each with the pod still unbound, it is BindFailed.
+
 A Binding carries the pod's UID as a precondition and binds an unbound pod only, so posting it
 again does no harm. kube-scheduler (v1.36) treats a lost answer as a failure and forgets the pod,
 after which it may overcommit the node.
