@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from stowage.api.cluster_events import QueueingHint
-from stowage.api.decoding.decode import convert_object
 from stowage.api.instructions import DeallocateClaim
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -193,14 +192,6 @@ def test_companions_hold_what_is_in_flight_with_the_same_devices() -> None:
 FREE, TAKEN = make_claim("other"), allocated(make_claim("other"), "a", "gpu-0")
 
 
-def _told(fields: dict[str, Any]) -> ResourceClaim:
-    """The claim ``own`` with what its driver says about its device."""
-    told = {"driver": DRIVER, "pool": "a", "device": "gpu-1", **fields}
-    claim = make_claim("own")
-    status = convert_object(ResourceClaim, {"status": {"devices": [told]}}).status
-    return replace(claim, status=status)
-
-
 @pytest.mark.parametrize(
     ("claim", "want"), [("c", QueueingHint.QUEUE), ("other", QueueingHint.SKIP)]
 )
@@ -223,9 +214,6 @@ def test_a_pod_is_moved_by_its_update_once_its_claims_are_there(
         (None, make_claim("own"), QueueingHint.QUEUE),
         (make_claim("own"), make_claim("own"), QueueingHint.SKIP),
         (make_claim("own"), allocated(make_claim("own"), "a", "gpu-1"), QueueingHint.QUEUE),
-        (_told({}), _told({}), QueueingHint.SKIP),
-        (_told({}), _told({"data": {"firmware": 2}}), QueueingHint.QUEUE),
-        (_told({}), _told({"networkData": {"interfaceName": "net1"}}), QueueingHint.QUEUE),
     ],
 )
 def test_a_claim_moves_the_pods_that_name_it_and_those_that_may_get_its_freed_devices(

@@ -19,7 +19,6 @@ EXACT_COUNT = "ExactCount"
 ALL = "All"
 FROM_CLASS = "FromClass"
 FROM_CLAIM = "FromClaim"
-_NO_JSON = msgspec.Raw(b"null")
 
 
 class CELDeviceSelector(ApiStruct, frozen=True):
@@ -161,22 +160,13 @@ class ResourceClaimConsumerReference(ApiStruct, frozen=True):
 
 
 class AllocatedDeviceStatus(ApiStruct, frozen=True):
-    """What a driver says about an allocated device; `data` and `network_data` are raw JSON."""
+    """What a driver says about an allocated device."""
 
     driver: str = ""
     pool: str = ""
     device: str = ""
     share_id: str | None = msgspec.field(default=None, name="shareID")
     conditions: tuple[Condition, ...] = ()
-    data: msgspec.Raw = _NO_JSON
-    network_data: msgspec.Raw = _NO_JSON
-
-    def __post_init__(self) -> None:
-        """Copy the raw JSON out of the message it came in."""
-        for name in ("data", "network_data"):
-            given: msgspec.Raw = getattr(self, name)
-            if given is not _NO_JSON:
-                force_setattr(self, name, given.copy())
 
 
 class ResourceClaimStatus(ApiStruct, frozen=True):
