@@ -97,11 +97,12 @@ class PlacementBoundPlugin(Plugin, Protocol):
 
     def highest_scores(
         self, snapshot: Snapshot, prospects: Prospects, most: Int64Array
-    ) -> Int64Array:
+    ) -> Int64Array | None:
         """``int64[placements]``: the scores if each placement takes `most` members.
 
-        With fewer members in a placement its score is no higher, provided that one with the
-        greatest `most` takes all of these. If `most` is 0, any number will do.
+        None if that is not the most that they can score. With fewer members in a placement its
+        score is no higher, provided that one with the greatest `most` takes all of these. If `most`
+        is 0, any number will do.
         """
         ...
 

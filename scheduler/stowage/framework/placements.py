@@ -111,7 +111,10 @@ class PlacementRun:
         for scorer, weight in self._scorers:
             if not implements(scorer, PlacementBoundPlugin):
                 return None
-            highest += scorer.highest_scores(snapshot, prospects, hopeful) * weight
+            scores = scorer.highest_scores(snapshot, prospects, hopeful)
+            if scores is None:
+                return None
+            highest += scores * weight
         known_by = {each.name for each in (*self._rooms, *self._quorums)}
         if filtered is not None and is_hopeless.any():
             known_by |= filtered.count_reasons()[1]

@@ -224,6 +224,7 @@ def test_the_highest_scores_are_those_with_all_members_placed(
     all_placed = np.full(len(placed), len(members))
     for plugin in (NodeResourcesFit(NodeResourcesFitArgs()), PodGroupPodsCount(NoArgs())):
         highest = plugin.highest_scores(snapshot, prospects, all_placed)
+        assert highest is not None
         assert highest.tolist() == plugin.score_placements(snapshot, placed).tolist()
 
 
@@ -238,4 +239,17 @@ def test_fewer_members_score_no_higher(
     for plugin in (NodeResourcesFit(NodeResourcesFitArgs()), PodGroupPodsCount(NoArgs())):
         highest = plugin.highest_scores(cache.snapshot(), prospects, np.full(len(wanted), 5))
         fewer = plugin.highest_scores(cache.snapshot(), prospects, counts)
+        assert highest is not None
+        assert fewer is not None
         assert (fewer <= highest).all()
+
+
+def test_members_that_count_different_resources_may_score_higher_in_part() -> None:
+    """One that requests no GPU leaves the resource out of the mean."""
+    cache, prospects = _prospects([[(10, [], 5)]], [5])
+    gpu = make_pod_info(make_pod("gpu", requests={GPU: "1"}), cache.classes)
+    mixed = Prospects(prospects.rows, prospects.starts, (*prospects.members, gpu), 0)
+    strategy = ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 1), ResourceSpec(GPU, 1)))
+    plugin = NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy))
+    assert plugin.highest_scores(cache.snapshot(), mixed, np.array([2])) is None
+    assert plugin.highest_scores(cache.snapshot(), prospects, np.array([1])) is not None

@@ -150,7 +150,7 @@ class NodeResourcesFit:
 
     def highest_scores(
         self, snapshot: Snapshot, prospects: Prospects, most: Int64Array
-    ) -> Int64Array:
+    ) -> Int64Array | None:
         """``int64[placements]``: the scores if each placement takes `most` members."""
         return most_allocated_with(snapshot, prospects, most, self._placement_resources)
 

@@ -45,10 +45,11 @@ def most_allocated_placements(
 
 def most_allocated_with(
     snapshot: Snapshot, prospects: Prospects, most: Int64Array, resources: Sequence[ResourceSpec]
-) -> Int64Array:
+) -> Int64Array | None:
     """``int64[placements]``: what `most_allocated_placements` says if each takes `most` members.
 
-    If the members are not alike, each placement counts as if it took all of them.
+    If the members are not alike, each placement counts as if it took all of them. None if some of
+    them alone may score higher: they do not request a resource that counts with the others.
     """
     shape = (len(prospects.starts), len(resources))
     requested = np.zeros(shape, dtype=np.int64)
@@ -58,7 +59,9 @@ def most_allocated_with(
         requests = [
             request_with_defaults(pod.pod_class, resource.name) for pod in prospects.members
         ]
-        if counts(resource.name, sum(requests)):
+        if len({counts(resource.name, each) for each in requests}) > 1:
+            return None
+        if counts(resource.name, requests[0]):
             taken, have = _amounts(snapshot, prospects.rows, resource.name)
             members = most * requests[0] if are_alike else sum(requests)
             requested[:, column] = prospects.sums(taken) + members
