@@ -15,8 +15,17 @@ from tests.simulation.device_objects import (
 )
 from tests.simulation.gang_objects import make_group, make_member, members_of
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.objects import RACK, RACKS
+from tests.simulation.objects import (
+    AT_ONCE,
+    FAST,
+    LOCAL,
+    RACK,
+    RACKS,
+    claimed_volume,
+    make_claim,
+)
 from tests.simulation.server import (
+    CLAIMS,
     DEVICE_CLAIMS,
     GROUPS,
     LABEL_GROUPS,
@@ -43,6 +52,7 @@ class Gang(NamedTuple):
         cpu: What a member requests.
         priority: The priority of the members.
         claim: The claim that its members share; empty without one.
+        storage_class: The class of the volumes that its members have, one each; empty without.
     """
 
     path: str
@@ -50,6 +60,7 @@ class Gang(NamedTuple):
     cpu: str
     priority: int
     claim: str = ""
+    storage_class: str = ""
 
     @property
     def key(self) -> Key:
@@ -65,7 +76,8 @@ class GangUsers:
         server: Stores the objects.
         rng: Draws the details of each action.
         has_devices: Whether the members of some groups share a claim for a device.
-        are_in_racks: Whether the members of most groups go to one rack.
+        are_in_racks: Whether the members of most groups go to one rack, and those of some groups
+            have volumes.
 
     Attributes:
         actions: The actions, with weights.
@@ -125,6 +137,8 @@ class GangUsers:
             gang = gang._replace(claim=f"claim-of-{name}", cpu="500m")
             claim = make_device_claim(gang.claim, rng.choice((WHOLE, PARTITION, SHARED, REMOTE)))
             self._loop.call_outside(rng.uniform(0, 1), self._server.create, DEVICE_CLAIMS, claim)
+        if self._are_in_racks and rng.random() < 0.3:
+            gang = gang._replace(storage_class=rng.choice((LOCAL, FAST, FAST, AT_ONCE)))
         num_members = rng.randint(1, 6)
         min_count = max(1, num_members + rng.choice((-2, -1, 0, 0, 0, 1)))
         is_basic = path == GROUPS and rng.random() < 0.15
@@ -161,6 +175,10 @@ class GangUsers:
         pod = make_member(gang.path, gang.name, name, gang.cpu, gang.priority)
         if gang.claim:
             pod["spec"]["resourceClaims"] = [{"name": "all", "resourceClaimName": gang.claim}]
+        if gang.storage_class:
+            volume = make_claim(f"claim-{name}", gang.storage_class)
+            self._loop.call_outside(self._rng.uniform(0, 1), self._server.create, CLAIMS, volume)
+            pod["spec"]["volumes"] = [claimed_volume(volume["metadata"]["name"])]
         return pod
 
     def _add_member(self) -> None:

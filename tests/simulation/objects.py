@@ -114,6 +114,11 @@ def make_claim(name: str, class_name: str) -> Json:
     return {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
 
 
+def claimed_volume(claim: str) -> Json:
+    """The volume of a pod for a claim."""
+    return {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
+
+
 def make_pod(
     name: str, cpu: str, *, scheduler_name: str = SCHEDULER_NAME, claim: str = "", **spec: object
 ) -> Json:
@@ -126,7 +131,7 @@ def make_pod(
         **spec,
     }
     if claim:
-        whole["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+        whole["volumes"] = [claimed_volume(claim)]
     metadata = {"namespace": "default", "name": name, "labels": {"app": "probe"}}
     return {"metadata": metadata, "spec": whole, "status": {"phase": "Pending"}}
 

@@ -56,7 +56,8 @@ class Emphasis:
         has_devices: Whether nodes have devices, and users create pods with claims for them.
         have_volumes: Whether half of the pods with devices have a volume, too.
         has_gangs: Whether users create pod groups, and there are no extenders.
-        are_in_racks: Whether the members of most groups go to one rack, and nodes change theirs.
+        are_in_racks: Whether the members of most groups go to one rack, nodes change theirs, and
+            members of some groups have volumes.
     """
 
     faults: Mapping[str, float] = field(default_factory=dict)
