@@ -202,12 +202,13 @@ def test_domains_whose_nodes_take_no_member_are_not_tried() -> None:
     driver = _driver(("r1", 2))
     taint = Taint("k", "", "NoSchedule")
     for number in range(100):
+        names = (f"full-{number}-0", f"full-{number}-1")
         rack = {"rack": f"full-{number}"}
-        driver.add_nodes(f"full-{number}", cpu="2", memory="1Gi", labels=rack, taints=[taint])
+        driver.add_nodes(*names, cpu="2", memory="1Gi", labels=rack, taints=[taint])
     _gang(driver, 2)
     driver.run()
     assert _racks(driver) == {"r1"}
-    assert _num_filtered(driver) == 102 + 2 * 2
+    assert _num_filtered(driver) == 202 + 2 * 2
 
 
 def test_a_node_that_takes_no_member_before_another_is_placed_counts_as_room() -> None:

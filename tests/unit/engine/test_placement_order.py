@@ -105,6 +105,11 @@ def test_one_that_is_not_feasible_stands_for_no_other() -> None:
     assert _take_all(order) == [0, 1, 2]
 
 
+def test_as_many_equal_placements_as_are_tried_leave_nothing_to_chance() -> None:
+    order = _order([3] * EQUALS_TRIED, [10] * EQUALS_TRIED, breaks_ties=True)
+    assert order.take() == 0
+
+
 def test_of_very_many_equal_placements_a_few_are_tried_by_chance() -> None:
     number = 3 * EQUALS_TRIED
     order = _order([3] * number, [10] * number, draw=lambda num: num - 1, breaks_ties=True)

@@ -13,6 +13,7 @@ from stowage.framework.placement_outlook import likeness
 from stowage.framework.placements import PlacedMembers, PlacementRun
 from stowage.framework.verdict import Int64Array
 from stowage.state import Snapshot
+from stowage.state.pods.pod_class import PodClass
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.plugins.small_plugins import NO_TRAITS
@@ -68,6 +69,49 @@ def test_a_tie_is_broken_among_the_tied_placements_alone(
     breaker = Breaks("C")
     assert PlacementRun([breaker, Scores("A", scores)], {}).best(SNAPSHOT, PLACEMENTS) == best
     assert breaker.tied == tied
+
+
+@dataclass
+class KnowsAll:
+    """Knows room, quorum and scores; notes for how many members it is asked."""
+
+    name: str
+    room_of: tuple[int, ...]
+    least: int
+    traits: PluginTraits = NO_TRAITS
+    asked: list[int] = field(default_factory=list)
+
+    def room(self, snapshot: Snapshot, rows: Int64Array, pod_class: PodClass) -> Int64Array:
+        return np.array(self.room_of)
+
+    def least_members(self, snapshot: Snapshot, prospects: Prospects) -> int:
+        return self.least
+
+    def score_placements(
+        self, snapshot: Snapshot, placements: Sequence[PlacedMembers]
+    ) -> Int64Array:
+        raise NotImplementedError
+
+    def highest_scores(
+        self, snapshot: Snapshot, prospects: Prospects, most: Int64Array
+    ) -> Int64Array:
+        self.asked = most.tolist()
+        return most * 10
+
+
+def test_placements_without_room_for_enough_members_count_as_if_they_took_none() -> None:
+    cluster = MirroredCluster([make_node(name) for name in "abc"])
+    members = tuple(cluster.info(make_pod(name)) for name in ("p", "q", "r"))
+    prospects = Prospects(np.arange(3), np.arange(3), members, 0)
+    plugin = KnowsAll("A", (9, 2, 1), least=2)
+    run = PlacementRun([plugin], {"A": 3}, [plugin], [plugin])
+    outlook = run.outlook(cluster.snapshot(), prospects, None)
+    assert outlook is not None
+    assert plugin.asked == [3, 2, 0]
+    assert outlook.most.tolist() == [3, 2, 1]
+    assert outlook.highest.tolist() == [90, 60, 0]
+    assert outlook.least == 2
+    assert outlook.known_by == {"A"}
 
 
 def test_nothing_is_known_beforehand_if_a_plugin_that_scores_knows_nothing() -> None:

@@ -108,6 +108,12 @@ def test_an_extended_resource_that_no_member_requests_does_not_count() -> None:
     assert _fullness([member], *resources, running=running) == 50
 
 
+def test_what_running_pods_request_of_an_extended_resource_counts() -> None:
+    running = make_pod("r", requests={GPU: "4"}, node="n")
+    member = make_pod("m", requests={GPU: "2"})
+    assert _fullness([member], ResourceSpec(GPU, 1), running=running) == 75
+
+
 def test_a_weight_of_0_is_1_for_placements_too() -> None:
     member = make_pod("m", requests={"cpu": "1", GPU: "4"})
     assert _fullness([member], ResourceSpec("cpu", 0), ResourceSpec(GPU, 1)) == 37
@@ -224,6 +230,24 @@ def test_the_highest_scores_are_those_with_all_members_placed(
     all_placed = np.full(len(placed), len(members))
     for plugin in (NodeResourcesFit(NodeResourcesFitArgs()), PodGroupPodsCount(NoArgs())):
         highest = plugin.highest_scores(snapshot, prospects, all_placed)
+        assert highest is not None
+        assert highest.tolist() == plugin.score_placements(snapshot, placed).tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(wanted=domains, tenths=st.integers(0, 30), most=st.lists(st.integers(1, 5), min_size=3))
+def test_of_equal_members_as_many_count_as_a_placement_takes(
+    wanted: list[list[Bare]], tenths: int, most: list[int]
+) -> None:
+    cache, prospects = _prospects(wanted, [tenths] * 5)
+    snapshot, ends = cache.snapshot(), [*prospects.starts.tolist()[1:], len(prospects.rows)]
+    counts, placed = most[: len(wanted)], []
+    for start, end, count in zip(prospects.starts.tolist(), ends, counts, strict=True):
+        rows = prospects.rows[start:end]
+        on_first = tuple((pod, int(rows[0])) for pod in prospects.members[:count])
+        placed.append(PlacedMembers(rows, on_first, 0))
+    for plugin in (NodeResourcesFit(NodeResourcesFitArgs()), PodGroupPodsCount(NoArgs())):
+        highest = plugin.highest_scores(snapshot, prospects, np.array(counts))
         assert highest is not None
         assert highest.tolist() == plugin.score_placements(snapshot, placed).tolist()
 

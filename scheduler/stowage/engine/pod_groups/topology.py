@@ -83,14 +83,15 @@ def _domain_of_scheduled(state: EngineState, group_key: str, key: str) -> str | 
     snapshot = state.cache.snapshot()
     for uid in state.cache.pod_groups.members(group_key).scheduled():
         pod = snapshot.get_pod(uid)
-        row = None if pod is None else snapshot.row_of(pod.node_name)
+        assert pod is not None  # noqa: S101 - the cache has the members that are on nodes
+        row = snapshot.row_of(pod.node_name)
         node = None if row is None else snapshot.node(row)
-        value = None if node is None else node.metadata.labels.get(key)
-        if pod is not None and node is None:
+        if node is None:
             text = f'nodeinfo not found for node name "{pod.node_name}"'
             raise DomainUnknown(f"getting node for pod {pod.key}: {text}")
-        if pod is None or value is None:
-            raise DomainUnknown(f"no topology domain found for pod {pod.key if pod else uid}")
+        value = node.metadata.labels.get(key)
+        if value is None:
+            raise DomainUnknown(f"no topology domain found for pod {pod.key}")
         found.add(value)
     if len(found) > 1:
         raise DomainUnknown(f"more than 1 domain found for pod group: {', '.join(sorted(found))}")
