@@ -155,29 +155,110 @@ def _find_victims(
     Returns:
         Why the group does not fit even without all of them.
     """
+    spares_many = _spares_many(state, attempts, units)
     out: dict[str, PodInfo] = {}
     try:
-        for pod in pods_of(units):
-            state.cache.take_out(pod)
-            out[pod.uid] = pod
-            yield
+        yield from _take_out(state, out, units)
         node_of = yield from _try_without(state, attempts)
         if isinstance(node_of, str):
+            yield from _bring_back(state, out, units)
             return node_of
-        for unit in units:
-            for pod in unit.pods:
-                state.cache.bring_back(out.pop(pod.uid))
-            beside = yield from _try_without(state, attempts)
-            if not isinstance(beside, str):
-                node_of = beside
-                continue
-            for pod in unit.pods:
-                state.cache.take_out(pod)
-                out[pod.uid] = pod
+        first, size = 0, 1
+        while first < len(units):
+            end = min(first + size, len(units))
+            spared, nodes = yield from _spare(state, attempts, out, units[first:end])
+            node_of = nodes or node_of
+            is_whole = spared == end - first
+            # The unit after those that are spared is a victim.
+            first += spared + (not is_whole)
+            size = 2 * size if is_whole and spares_many else 1
         return VictimsFound(list(out.values()), node_of)
     finally:
         for pod in out.values():
             state.cache.bring_back(pod)
+
+
+def _spares_many(
+    state: EngineState, attempts: Sequence[Attempt], units: Sequence[VictimUnit]
+) -> bool:
+    """Whether the group fits beside each of some units one after the other, if beside them all.
+
+    That is so if its members are alike, without volumes and claims, no victim is one of them, and
+    more pods only make nodes reject members. Then it does not matter which members go where.
+    """
+    info = attempts[0].info
+    for each in attempts:
+        own = each.info.volumes or each.info.spec.resource_claims
+        if own or each.info.pod_class is not info.pod_class:
+            return False
+    if any(pod.group_key == info.group_key for pod in pods_of(units)):
+        return False
+    framework, cycle_state = state.frameworks[info.scheduler_name], state.new_cycle_state(info.uid)
+    return framework.rejects_beside_more_pods(cycle_state, info, state.cache.snapshot())
+
+
+def _spare(
+    state: EngineState,
+    attempts: Sequence[Attempt],
+    out: dict[str, PodInfo],
+    units: Sequence[VictimUnit],
+) -> Interruptible[tuple[int, dict[str, str]]]:
+    """Bring back units, the first ones, beside which the group still fits.
+
+    Args:
+        state: The engine's state.
+        attempts: The members.
+        out: The pods that are taken out, by UID.
+        units: They are taken out.
+
+    Returns:
+        The number of units that are back, and where the members go then, if any is.
+    """
+    node_of = yield from _try_beside(state, attempts, out, units)
+    if node_of is not None:
+        return len(units), node_of
+    back, end = 0, len(units)
+    found: dict[str, str] = {}
+    while end - back > 1:  # the group fits beside the first `back` units, not the first `end`
+        middle = (back + end) // 2
+        node_of = yield from _try_beside(state, attempts, out, units[back:middle])
+        if node_of is None:
+            end = middle
+        else:
+            back, found = middle, node_of
+    return back, found
+
+
+def _try_beside(
+    state: EngineState,
+    attempts: Sequence[Attempt],
+    out: dict[str, PodInfo],
+    units: Sequence[VictimUnit],
+) -> Interruptible[dict[str, str] | None]:
+    """Bring units back; take them out again, and return None, if the group does not fit then."""
+    yield from _bring_back(state, out, units)
+    node_of = yield from _try_without(state, attempts)
+    if not isinstance(node_of, str):
+        return node_of
+    yield from _take_out(state, out, units)
+    return None
+
+
+def _take_out(
+    state: EngineState, out: dict[str, PodInfo], units: Sequence[VictimUnit]
+) -> Interruptible[None]:
+    for pod in pods_of(units):
+        state.cache.take_out(pod)
+        out[pod.uid] = pod
+        yield
+
+
+def _bring_back(
+    state: EngineState, out: dict[str, PodInfo], units: Sequence[VictimUnit]
+) -> Interruptible[None]:
+    for pod in pods_of(units):
+        state.cache.bring_back(out.pop(pod.uid))
+        yield
 
 
 def _try_without(

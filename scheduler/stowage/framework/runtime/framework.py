@@ -385,17 +385,28 @@ class Framework:
         except Exception as problem:
             raise failed("running PlacementScore plugins", "", problem) from problem
 
+    def rejects_beside_more_pods(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> bool:
+        """Whether nodes that Filter rejects for a pod are rejected, too, with more pods placed.
+
+        Args:
+            state: A fresh one; PreFilter leaves in it what `run_filter` needs.
+            pod: The pod.
+            snapshot: The cluster.
+
+        Returns:
+            False also if PreFilter does not let the pod pass on all nodes.
+        """
+        return self.run_pre_filter(state, pod, snapshot).is_unlimited and all(
+            each.traits.never_needs_pods or each.traits.filter_reads is Reads.NODE
+            for each in self._filters.active(state).all
+        )
+
     def _filter_for_all(
         self, state: CycleState, prospects: Prospects, snapshot: Snapshot
     ) -> FilterResult | None:
         """The result of Filter about the first member, if others are rejected where it is."""
         pod = prospects.members[0]
-        if not prospects.are_alike or not self.run_pre_filter(state, pod, snapshot).is_unlimited:
-            return None
-        if not all(
-            each.traits.never_needs_pods or each.traits.filter_reads is Reads.NODE
-            for each in self._filters.active(state).all
-        ):
+        if not prospects.are_alike or not self.rejects_beside_more_pods(state, pod, snapshot):
             return None
         try:
             return self.run_filter(state, pod, snapshot)
