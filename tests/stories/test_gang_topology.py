@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stowage.api.config.feature_gates import FeatureGates, parse_feature_gates
 from stowage.api.events import DeviceObjectSeen, StorageSeen
-from stowage.api.instructions import BindClaims, BindVolumes, PatchPodStatus
+from stowage.api.instructions import BindClaims, BindVolumes, DeallocateClaim, PatchPodStatus
 from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import PodSchedulingGroup, TopologySpreadConstraint
@@ -18,7 +19,13 @@ from stowage.plugins.placement_fragmentation import PlacementFragmentation
 from tests.stories.gang_driver import GangDriver, make_group
 from tests.support import volume_builders as storage
 from tests.support.builders import HOSTNAME, label_selector, make_pod
-from tests.support.device_builders import make_claim, make_class, make_slice, pod_with_claims
+from tests.support.device_builders import (
+    allocated,
+    make_claim,
+    make_class,
+    make_slice,
+    pod_with_claims,
+)
 
 BARRED = "preemption: not eligible due to placement-based pod group scheduling limitation"
 
@@ -209,6 +216,39 @@ def test_domains_whose_nodes_take_no_member_are_not_tried() -> None:
     driver.run()
     assert _racks(driver) == {"r1"}
     assert _num_filtered(driver) == 202 + 2 * 2
+
+
+def test_what_the_volume_of_one_member_asks_for_does_not_hold_for_the_others() -> None:
+    driver = _driver(("r1", 1), ("r2", 2))
+    objects = (
+        storage.make_class("local", provisioner="kubernetes.io/no-provisioner"),
+        storage.make_claim("p-0", "local", volume="disk"),
+        storage.make_volume("disk", "local", given_to="p-0", where=("rack", ["r1"])),
+    )
+    driver.handle(*(StorageSeen(each) for each in objects))
+    driver.show_group(make_group(min_count=2, topology="rack"))
+    driver.create_members("p-0", cpu="2", volumes=(storage.claim_volume("p-0"),))
+    driver.create_members("p-1", "p-2", cpu="2")
+    driver.run()
+    assert driver.bound() == ["p-1", "p-2"]
+    assert _racks(driver) == {"r2"}
+
+
+def test_a_claim_whose_devices_keep_the_members_from_the_domain_with_room_is_deallocated() -> None:
+    driver = _driver(("r1", 1), ("r2", 2))
+    claim = allocated(make_claim("c"), "r1-0", "gpu-0")
+    assert claim.status.allocation is not None
+    only_there = storage.affinity_to("rack", ["r1"]).required
+    allocation = replace(claim.status.allocation, node_selector=only_there)
+    claim = replace(claim, status=replace(claim.status, allocation=allocation))
+    objects = (make_class(), make_slice("r1-0", ["gpu-0"]), claim)
+    driver.handle(*(DeviceObjectSeen(each) for each in objects))
+    driver.show_group(make_group(min_count=2, topology="rack"))
+    for name in ("p-0", "p-1"):
+        group = PodSchedulingGroup("g")
+        driver.show(pod_with_claims(name, "c", scheduling_group=group, cpu="2"))
+    driver.run()
+    assert [each.claim.name for each in driver.take(DeallocateClaim)] == ["c", "c"]
 
 
 def test_a_node_that_takes_no_member_before_another_is_placed_counts_as_room() -> None:

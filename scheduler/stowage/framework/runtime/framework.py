@@ -404,9 +404,9 @@ class Framework:
     def _filter_for_all(
         self, state: CycleState, prospects: Prospects, snapshot: Snapshot
     ) -> FilterResult | None:
-        """The result of Filter about the first member, if others are rejected where it is."""
-        pod = prospects.members[0]
-        if not prospects.are_alike or not self.rejects_beside_more_pods(state, pod, snapshot):
+        """The result of Filter about the first member, if the others are rejected where it is."""
+        pod, are_alike = prospects.members[0], prospects.are_filtered_alike(snapshot.devices)
+        if not are_alike or not self.rejects_beside_more_pods(state, pod, snapshot):
             return None
         try:
             return self.run_filter(state, pod, snapshot)
