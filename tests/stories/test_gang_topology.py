@@ -15,7 +15,11 @@ from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import PodSchedulingGroup, TopologySpreadConstraint
 from stowage.api.objects.pod_groups import PodGroupSchedulingConstraints
+from stowage.api.status import SUCCESS, Status, unschedulable
+from stowage.framework import CycleState, Diagnosis
 from stowage.plugins.placement_fragmentation import PlacementFragmentation
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
 from tests.stories.gang_driver import GangDriver, make_group
 from tests.support import volume_builders as storage
 from tests.support.builders import HOSTNAME, label_selector, make_pod
@@ -249,6 +253,29 @@ def test_a_claim_whose_devices_keep_the_members_from_the_domain_with_room_is_dea
         driver.show(pod_with_claims(name, "c", scheduling_group=group, cpu="2"))
     driver.run()
     assert [each.claim.name for each in driver.take(DeallocateClaim)] == ["c", "c"]
+
+
+def test_a_plugin_that_makes_room_is_asked_in_every_domain() -> None:
+    asked: list[str] = []
+
+    class Preempts:
+        name = "Preempts"
+
+        def post_filter(
+            self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
+        ) -> tuple[Status, str | None]:
+            assert diagnosis.filtered is not None
+            (row,) = diagnosis.filtered.asked.rows.tolist()
+            asked.append(snapshot.node_names[row])
+            return (SUCCESS, "r2-0") if asked[-1] == "r2-0" else (unschedulable("no"), None)
+
+    driver = _driver(("r1", 1), ("r2", 1), plugins=[Preempts()])
+    driver.show(make_pod("old-1", cpu="1", node="r1-0"))
+    driver.show(make_pod("old-2", cpu="2", node="r2-0"))
+    _gang(driver, 1, cpu="2")
+    driver.run()
+    assert asked == ["r1-0", "r2-0"]
+    assert "waiting for preemption" in driver.condition()[2]
 
 
 def test_a_node_that_takes_no_member_before_another_is_placed_counts_as_room() -> None:

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 import numpy as np
 
-from stowage.framework.extension_points import Plugin
+from stowage.framework.extension_points import Plugin, PostFilterPlugin
 from stowage.framework.filter_result import FilterResult
 from stowage.framework.implements import implements
 from stowage.framework.placement_outlook import (
@@ -90,6 +90,10 @@ class PlacementRun:
         self._tie_breakers = [each for each in plugins if implements(each, PlacementTieBreaker)]
         self._rooms = [each for each in filters if implements(each, RoomPlugin)]
         self._quorums = [each for each in permits if implements(each, QuorumPlugin)]
+        self._acts_without_room = any(
+            implements(each, PostFilterPlugin) and not each.traits.rejects_per_class
+            for each in plugins
+        )
         self.breaks_ties = bool(self._tie_breakers)
 
     def outlook(
@@ -97,12 +101,16 @@ class PlacementRun:
     ) -> Outlook | None:
         """What is known about the placements; None if a scorer knows nothing beforehand.
 
+        None also if a PostFilter plugin may nominate members, or act, where there is no room.
+
         Args:
             snapshot: The cluster.
             prospects: The placements.
             filtered: The result of Filter about the first member, if nodes that it rejects take
                 none of the others, either.
         """
+        if self._acts_without_room:
+            return None
         most = most_members(self._rooms, snapshot, prospects, filtered)
         least = max([1, *(each.least_members(snapshot, prospects) for each in self._quorums)])
         is_hopeless = most < least

@@ -374,7 +374,8 @@ class Framework:
             prospects: The placements.
 
         Returns:
-            None if a plugin scores placements and does not know beforehand what they score at most.
+            None if a plugin scores placements and does not know beforehand what they score at most,
+            or if a PostFilter plugin has to be asked in each of them.
 
         Raises:
             PluginFailed: A plugin that ranks placements raised.
