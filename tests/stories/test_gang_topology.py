@@ -29,6 +29,7 @@ from tests.support.device_builders import (
     make_class,
     make_slice,
     pod_with_claims,
+    request,
 )
 
 BARRED = "preemption: not eligible due to placement-based pod group scheduling limitation"
@@ -67,6 +68,13 @@ def _chooser(choice: int) -> Callable[[int], int]:
 def _gang(driver: GangDriver, num: int, min_count: int | None = None, **fields: Any) -> None:
     driver.show_group(make_group(min_count=min_count or num, topology="rack"))
     driver.create_members(*(f"p-{number}" for number in range(num)), **fields)
+
+
+def _show_members_with_claims(driver: GangDriver, *claims: str, cpu: str) -> None:
+    driver.show_group(make_group(min_count=len(claims), topology="rack"))
+    for number, claim in enumerate(claims):
+        group = PodSchedulingGroup("g")
+        driver.show(pod_with_claims(f"p-{number}", claim, scheduling_group=group, cpu=cpu))
 
 
 def test_a_gang_goes_to_the_one_domain_that_holds_all_of_it() -> None:
@@ -245,14 +253,28 @@ def test_a_claim_whose_devices_keep_the_members_from_the_domain_with_room_is_dea
     only_there = storage.affinity_to("rack", ["r1"]).required
     allocation = replace(claim.status.allocation, node_selector=only_there)
     claim = replace(claim, status=replace(claim.status, allocation=allocation))
-    objects = (make_class(), make_slice("r1-0", ["gpu-0"]), claim)
-    driver.handle(*(DeviceObjectSeen(each) for each in objects))
-    driver.show_group(make_group(min_count=2, topology="rack"))
-    for name in ("p-0", "p-1"):
-        group = PodSchedulingGroup("g")
-        driver.show(pod_with_claims(name, "c", scheduling_group=group, cpu="2"))
+    driver.handle(DeviceObjectSeen(make_class()), DeviceObjectSeen(claim))
+    _show_members_with_claims(driver, "c", "c", cpu="2")
     driver.run()
     assert [each.claim.name for each in driver.take(DeallocateClaim)] == ["c", "c"]
+
+
+def test_a_node_that_takes_a_member_once_a_companion_has_their_claim_counts_as_room() -> None:
+    """All devices that r2-1 can use are not free, but the one that r2-0 can use is enough."""
+    driver = _driver(("r1", 1), ("r2", 2), cpu="1")
+    in_r2 = {"matchExpressions": [{"key": "rack", "operator": "In", "values": ["r2"]}]}
+    objects = (
+        make_class(),
+        make_slice("network", ["shared"], nodeSelector={"nodeSelectorTerms": [in_r2]}),
+        make_slice("r1-0", ["own"]),
+        make_slice("r2-1", ["own"]),
+        allocated(make_claim("other"), "r2-1", "own"),
+        make_claim("c", request(allocationMode="All", count=None)),
+    )
+    driver.handle(*(DeviceObjectSeen(each) for each in objects))
+    _show_members_with_claims(driver, "c", "c", cpu="1")
+    driver.run()
+    assert [each.pod.name for each in driver.take(BindClaims)] == ["p-0", "p-1"]
 
 
 def test_a_plugin_that_makes_room_is_asked_in_every_domain() -> None:
@@ -384,11 +406,7 @@ def test_members_that_are_placed_again_in_the_best_domain_take_different_devices
     ]
     objects += [make_claim(f"c{number}") for number in range(2)]
     driver.handle(*(DeviceObjectSeen(each) for each in objects))
-    driver.show_group(make_group(min_count=2, topology="rack"))
-    for number in range(2):
-        group = PodSchedulingGroup("g")
-        pod = pod_with_claims(f"p{number}", f"c{number}", scheduling_group=group, cpu="1")
-        driver.show(pod)
+    _show_members_with_claims(driver, "c0", "c1", cpu="1")
     driver.run()
     allocations = [claim.allocation for each in driver.take(BindClaims) for claim in each.claims]
     taken = [(r.pool, r.device) for each in allocations if each for r in each.devices.results]

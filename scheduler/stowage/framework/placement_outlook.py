@@ -46,8 +46,9 @@ class Prospects(msgspec.Struct, frozen=True):
     def are_filtered_alike(self, devices: Devices) -> bool:
         """Whether Filter says of all members what it says of the first.
 
-        They have nothing of their own beside their class but equal claims without an allocation.
-        PostFilter may take an allocation back, and then other nodes take the member.
+        They have nothing beside their class but equal claims of their own without an allocation:
+        PostFilter may take an allocation back, and a companion may get one for a claim that it
+        shares, and then other nodes take the member.
         """
         wanted = _wanted_devices(self.members[0], devices)
         return self.are_alike and all(
@@ -153,10 +154,11 @@ def most_members(
 
 
 def _wanted_devices(pod: PodInfo, devices: Devices) -> list[ResourceClaimSpec] | None:
-    """What the claims of a pod ask for; None if one is missing or has an allocation."""
-    given = (each.resource_claim_name for each in pod.spec.resource_claims)
+    """What the claims made for a pod ask for; None if one is missing, allocated or shared."""
+    if any(each.resource_claim_name is not None for each in pod.spec.resource_claims):
+        return None
     made = (each.resource_claim_name for each in pod.resource_claim_statuses)
-    names = [name for name in (*given, *made) if name is not None]
+    names = [name for name in made if name is not None]
     claims = [devices.claims.get(f"{pod.namespace}/{name}") for name in names]
     specs = [each.spec for each in claims if each is not None and each.status.allocation is None]
     return specs if len(specs) == len(names) else None
