@@ -382,6 +382,8 @@ class Framework:
     def rejects_beside_more_pods(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> bool:
         """Whether nodes that Filter rejects for a pod are rejected, too, with more pods placed.
 
+        The same then holds for others of its class without volumes and claims.
+
         Args:
             state: A fresh one; PreFilter leaves in it what `run_filter` needs.
             pod: The pod.
@@ -391,8 +393,8 @@ class Framework:
             False also if PreFilter does not let the pod pass on all nodes.
         """
         return self.run_pre_filter(state, pod, snapshot).is_unlimited and all(
-            each.traits.never_needs_pods or each.traits.filter_reads is Reads.NODE
-            for each in self._filters.active(state).all
+            each.filter_reads is Reads.NODE or (each.never_needs_pods and each.rejects_per_class)
+            for each in (plugin.traits for plugin in self._filters.active(state).all)
         )
 
     def _filter_for_all(
