@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowage.api.config.feature_gates import parse_feature_gates
+from stowage.api.events import DeviceObjectSeen
 from stowage.api.instructions import EvictPod
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import (
@@ -21,6 +22,7 @@ from stowage.engine.pod_groups import group_preemption
 from stowage.engine.pod_groups.placements import try_group
 from tests.stories.gang_driver import GangDriver, make_group
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_pod
+from tests.support.device_builders import Json, device, make_class, make_slice
 
 ON = parse_feature_gates(["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"])
 #: Node: (cpus, whether it is tainted, its pods: (cpus, priority, group, anti-affinity)).
@@ -98,6 +100,44 @@ def test_the_same_pods_are_evicted_as_one_by_one(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(group_preemption, "_spares_many", lambda *_: False)
         assert found == _evicted(nodes, sorts, least)
+
+
+def _evicted_for_devices() -> list[str]:
+    """The victims of two members that need a device each, which several nodes can use.
+
+    Which device the first one takes depends on its node, and so does what is left for the second.
+    """
+    driver = GangDriver(gates=ON)
+    for node, cpu in (("n0", "2"), ("n1", "2"), ("n2", "3")):
+        driver.add_nodes(node, cpu=cpu, labels={"at": node})
+    running = "n2 1, n0 200m, n1 1, n1 200m, n0 500m, n0 500m, n1 200m, n1 1, n1 200m"
+    for number, (node, cpu) in enumerate(each.split() for each in running.split(", ")):
+        driver.show(make_pod(f"low-{number}", cpu=cpu, node=node, priority=-1 - number))
+    devices = [
+        device(f"d{number}", nodeSelector={"nodeSelectorTerms": [_at(nodes)]})
+        for number, nodes in enumerate((["n1"], ["n0", "n1", "n2"], ["n0", "n1"], ["n1"]))
+    ]
+    objects = (
+        make_class(resource="example.com/gpu"),
+        make_slice("pool", devices, perDeviceNodeSelection=True),
+    )
+    driver.handle(*(DeviceObjectSeen(each) for each in objects))
+    driver.show_group(make_group(min_count=2))
+    driver.create_members("p-0", "p-1", requests={"example.com/gpu": "1"})
+    driver.schedule()
+    return sorted(driver.evicted)
+
+
+def _at(nodes: list[str]) -> Json:
+    return {"matchExpressions": [{"key": "at", "operator": "In", "values": nodes}]}
+
+
+def test_members_that_need_extended_resources_of_devices_spare_pods_one_by_one() -> None:
+    found = _evicted_for_devices()
+    assert found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(group_preemption, "_spares_many", lambda *_: False)
+        assert found == _evicted_for_devices()
 
 
 def test_a_gang_in_a_large_full_cluster_tries_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -12,9 +13,12 @@ from stowage.api.config.types import Extender
 from stowage.api.events import ExtendersAnswered, NodeSeen, PendingPodSeen
 from stowage.api.instructions import AttemptResult, BindPod, ConsultExtenders
 from stowage.api.interruptible import Interruptible, finish
+from stowage.api.status import SUCCESS, Status, unschedulable
 from stowage.engine.pod_groups import placements
 from stowage.engine.pod_groups.outcome import GroupOutcome
 from stowage.engine.pod_groups.placing import free_members
+from stowage.framework import CycleState
+from stowage.state.pods.pod_info import PodInfo
 from tests.stories.gang_driver import GangDriver, make_group
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import of_type
@@ -75,6 +79,26 @@ def test_what_is_known_of_domains_that_lose_is_dropped_member_by_member(
     instructions = finish(driver.engine.scheduling_steps(0.0, 1))
     assert len(of_type(BindPod, instructions)) == NUM_MEMBERS
     assert dropped == [*reversed(range(NUM_MEMBERS))]
+
+
+def test_permit_is_asked_about_one_member_in_each_step() -> None:
+    """It rejects the last one when the gang is bound, and is asked about the others again."""
+    asked: list[str] = []
+
+    class Stops:
+        name = "Stops"
+
+        def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[Status, float]:
+            asked.append(pod.name)
+            return unschedulable("no") if asked.count("p-9") == 2 else SUCCESS, 0.0
+
+    driver = GangDriver(plugins=[Stops()], holds_bindings=True)
+    driver.add_nodes("a", cpu="20")
+    driver.show_group(make_group(min_count=10))
+    driver.create_members(*(f"p-{number}" for number in range(10)))
+    counts = [0, *(len(asked) for _ in driver.engine.scheduling_steps(0.0, 1))]
+    assert counts[-1] == 10 + 10 + 9
+    assert max(after - before for before, after in pairwise(counts)) == 1
 
 
 def test_a_group_that_evicts_as_a_whole_tries_in_steps() -> None:

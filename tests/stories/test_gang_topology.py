@@ -6,19 +6,31 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stowage.api.config.feature_gates import FeatureGates, parse_feature_gates
 from stowage.api.events import DeviceObjectSeen, StorageSeen
-from stowage.api.instructions import BindClaims, BindVolumes, PatchPodStatus
+from stowage.api.instructions import BindClaims, BindVolumes, DeallocateClaim, PatchPodStatus
 from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import PodSchedulingGroup, TopologySpreadConstraint
 from stowage.api.objects.pod_groups import PodGroupSchedulingConstraints
+from stowage.api.status import SUCCESS, Status, unschedulable
+from stowage.framework import CycleState, Diagnosis
 from stowage.plugins.placement_fragmentation import PlacementFragmentation
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
 from tests.stories.gang_driver import GangDriver, make_group
 from tests.support import volume_builders as storage
 from tests.support.builders import HOSTNAME, label_selector, make_pod
-from tests.support.device_builders import make_claim, make_class, make_slice, pod_with_claims
+from tests.support.device_builders import (
+    allocated,
+    make_claim,
+    make_class,
+    make_slice,
+    pod_with_claims,
+    request,
+)
 
 BARRED = "preemption: not eligible due to placement-based pod group scheduling limitation"
 
@@ -56,6 +68,13 @@ def _chooser(choice: int) -> Callable[[int], int]:
 def _gang(driver: GangDriver, num: int, min_count: int | None = None, **fields: Any) -> None:
     driver.show_group(make_group(min_count=min_count or num, topology="rack"))
     driver.create_members(*(f"p-{number}" for number in range(num)), **fields)
+
+
+def _show_members_with_claims(driver: GangDriver, *claims: str, cpu: str) -> None:
+    driver.show_group(make_group(min_count=len(claims), topology="rack"))
+    for number, claim in enumerate(claims):
+        group = PodSchedulingGroup("g")
+        driver.show(pod_with_claims(f"p-{number}", claim, scheduling_group=group, cpu=cpu))
 
 
 def test_a_gang_goes_to_the_one_domain_that_holds_all_of_it() -> None:
@@ -211,6 +230,76 @@ def test_domains_whose_nodes_take_no_member_are_not_tried() -> None:
     assert _num_filtered(driver) == 202 + 2 * 2
 
 
+def test_what_the_volume_of_one_member_asks_for_does_not_hold_for_the_others() -> None:
+    driver = _driver(("r1", 1), ("r2", 2))
+    objects = (
+        storage.make_class("local", provisioner="kubernetes.io/no-provisioner"),
+        storage.make_claim("p-0", "local", volume="disk"),
+        storage.make_volume("disk", "local", given_to="p-0", where=("rack", ["r1"])),
+    )
+    driver.handle(*(StorageSeen(each) for each in objects))
+    driver.show_group(make_group(min_count=2, topology="rack"))
+    driver.create_members("p-0", cpu="2", volumes=(storage.claim_volume("p-0"),))
+    driver.create_members("p-1", "p-2", cpu="2")
+    driver.run()
+    assert driver.bound() == ["p-1", "p-2"]
+    assert _racks(driver) == {"r2"}
+
+
+def test_a_claim_whose_devices_keep_the_members_from_the_domain_with_room_is_deallocated() -> None:
+    driver = _driver(("r1", 1), ("r2", 2))
+    claim = allocated(make_claim("c"), "r1-0", "gpu-0")
+    assert claim.status.allocation is not None
+    only_there = storage.affinity_to("rack", ["r1"]).required
+    allocation = replace(claim.status.allocation, node_selector=only_there)
+    claim = replace(claim, status=replace(claim.status, allocation=allocation))
+    driver.handle(DeviceObjectSeen(make_class()), DeviceObjectSeen(claim))
+    _show_members_with_claims(driver, "c", "c", cpu="2")
+    driver.run()
+    assert [each.claim.name for each in driver.take(DeallocateClaim)] == ["c", "c"]
+
+
+def test_a_node_that_takes_a_member_once_a_companion_has_their_claim_counts_as_room() -> None:
+    """All devices that r2-1 can use are not free, but the one that r2-0 can use is enough."""
+    driver = _driver(("r1", 1), ("r2", 2), cpu="1")
+    in_r2 = {"matchExpressions": [{"key": "rack", "operator": "In", "values": ["r2"]}]}
+    objects = (
+        make_class(),
+        make_slice("network", ["shared"], nodeSelector={"nodeSelectorTerms": [in_r2]}),
+        make_slice("r1-0", ["own"]),
+        make_slice("r2-1", ["own"]),
+        allocated(make_claim("other"), "r2-1", "own"),
+        make_claim("c", request(allocationMode="All", count=None)),
+    )
+    driver.handle(*(DeviceObjectSeen(each) for each in objects))
+    _show_members_with_claims(driver, "c", "c", cpu="1")
+    driver.run()
+    assert [each.pod.name for each in driver.take(BindClaims)] == ["p-0", "p-1"]
+
+
+def test_a_plugin_that_makes_room_is_asked_in_every_domain() -> None:
+    asked: list[str] = []
+
+    class Preempts:
+        name = "Preempts"
+
+        def post_filter(
+            self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
+        ) -> tuple[Status, str | None]:
+            assert diagnosis.filtered is not None
+            (row,) = diagnosis.filtered.asked.rows.tolist()
+            asked.append(snapshot.node_names[row])
+            return (SUCCESS, "r2-0") if asked[-1] == "r2-0" else (unschedulable("no"), None)
+
+    driver = _driver(("r1", 1), ("r2", 1), plugins=[Preempts()])
+    driver.show(make_pod("old-1", cpu="1", node="r1-0"))
+    driver.show(make_pod("old-2", cpu="2", node="r2-0"))
+    _gang(driver, 1, cpu="2")
+    driver.run()
+    assert asked == ["r1-0", "r2-0"]
+    assert "waiting for preemption" in driver.condition()[2]
+
+
 def test_a_node_that_takes_no_member_before_another_is_placed_counts_as_room() -> None:
     """The second member may go to r1-0 once the first one is in the other half."""
     driver = GangDriver()
@@ -317,11 +406,7 @@ def test_members_that_are_placed_again_in_the_best_domain_take_different_devices
     ]
     objects += [make_claim(f"c{number}") for number in range(2)]
     driver.handle(*(DeviceObjectSeen(each) for each in objects))
-    driver.show_group(make_group(min_count=2, topology="rack"))
-    for number in range(2):
-        group = PodSchedulingGroup("g")
-        pod = pod_with_claims(f"p{number}", f"c{number}", scheduling_group=group, cpu="1")
-        driver.show(pod)
+    _show_members_with_claims(driver, "c0", "c1", cpu="1")
     driver.run()
     allocations = [claim.allocation for each in driver.take(BindClaims) for claim in each.claims]
     taken = [(r.pool, r.device) for each in allocations if each for r in each.devices.results]

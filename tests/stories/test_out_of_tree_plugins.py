@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.events import (
     ClaimsWritten,
@@ -18,7 +20,16 @@ from stowage.api.events import (
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind, StopPreBind
 from stowage.api.status import SUCCESS, WAIT, Code, unschedulable
 from stowage.framework import EventRegistration, Handle, PluginTraits, PreFilterResult
-from stowage.framework.authoring import CycleState, PodInfo, Snapshot, Status
+from stowage.framework.authoring import (
+    CycleState,
+    FilterVerdict,
+    NodeView,
+    PodInfo,
+    Rejection,
+    Snapshot,
+    Status,
+)
+from tests.stories.gang_driver import GangDriver, make_group
 from tests.stories.plugin_driver import SCHEDULER, PluginDriver
 from tests.support.builders import make_namespace
 from tests.support.device_builders import make_claim, with_version
@@ -201,3 +212,24 @@ def test_a_hint_gets_namespaces_as_they_were_and_as_they_are_and_budgets_as_they
     assert teams == [("red", "blue"), ("blue", None)]
     assert {each.metadata.name for pair in plugin.told[:2] for each in pair} == {"shop"}
     assert plugin.told[2:] == [(None, budget.budget), (None, None)]
+
+
+class KeepsOne:
+    """Lets the pod ``p-0`` onto no node but ``r1-0``."""
+
+    name = "KeepsOne"
+    traits = PluginTraits(never_needs_pods=True)
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        elsewhere = np.array([pod.name == "p-0" and name != "r1-0" for name in nodes.names])
+        return FilterVerdict((Rejection("not here", elsewhere),))
+
+
+def test_a_rejection_that_depends_on_the_name_of_a_member_does_not_hold_for_its_group() -> None:
+    driver = GangDriver(plugins=[KeepsOne()])
+    for name in ("r1-0", "r2-0", "r2-1"):
+        driver.add_nodes(name, cpu="1", labels={"rack": name[:2]})
+    driver.show_group(make_group(min_count=2, topology="rack"))
+    driver.create_members("p-0", "p-1", "p-2")
+    driver.run()
+    assert driver.bound() == ["p-1", "p-2"]

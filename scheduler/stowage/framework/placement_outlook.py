@@ -9,9 +9,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from stowage.api.objects.device import ResourceClaimSpec
 from stowage.framework.extension_points import Plugin
 from stowage.framework.filter_result import FilterResult
 from stowage.framework.verdict import Int64Array
+from stowage.state.devices.devices import Devices
 from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
@@ -40,6 +42,22 @@ class Prospects(msgspec.Struct, frozen=True):
         """Whether all members are of one class."""
         first = self.members[0].pod_class
         return all(each.pod_class is first for each in self.members)
+
+    def are_filtered_alike(self, devices: Devices) -> bool:
+        """Whether Filter says of all members what it says of the first.
+
+        They have nothing beside their class but equal claims of their own without an allocation:
+        PostFilter may take an allocation back, and a companion may get one for a claim that it
+        shares, and then other nodes take the member.
+        """
+        wanted = _wanted_devices(self.members[0], devices)
+        return self.are_alike and all(
+            not each.volumes
+            and devices.special_claim(each.uid, each.name) is None
+            and wanted is not None
+            and _wanted_devices(each, devices) == wanted
+            for each in self.members
+        )
 
     def sums(self, amounts: Int64Array) -> Int64Array:
         """``int64[placements]``: the sum over the nodes of each placement.
@@ -133,6 +151,17 @@ def most_members(
     if filtered is not None:
         room[~filtered.feasible[rows]] = 0
     return np.minimum(prospects.sums(room), num_members)
+
+
+def _wanted_devices(pod: PodInfo, devices: Devices) -> list[ResourceClaimSpec] | None:
+    """What the claims made for a pod ask for; None if one is missing, allocated or shared."""
+    if any(each.resource_claim_name is not None for each in pod.spec.resource_claims):
+        return None
+    made = (each.resource_claim_name for each in pod.resource_claim_statuses)
+    names = [name for name in made if name is not None]
+    claims = [devices.claims.get(f"{pod.namespace}/{name}") for name in names]
+    specs = [each.spec for each in claims if each is not None and each.status.allocation is None]
+    return specs if len(specs) == len(names) else None
 
 
 def likeness(snapshot: Snapshot, prospects: Prospects) -> NDArray[np.uint64]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
 
-from stowage.framework.extension_points import Plugin
+from stowage.framework.extension_points import Plugin, PostFilterPlugin
+from stowage.framework.failure import failed
 from stowage.framework.filter_result import FilterResult
 from stowage.framework.implements import implements
 from stowage.framework.placement_outlook import (
@@ -90,6 +92,10 @@ class PlacementRun:
         self._tie_breakers = [each for each in plugins if implements(each, PlacementTieBreaker)]
         self._rooms = [each for each in filters if implements(each, RoomPlugin)]
         self._quorums = [each for each in permits if implements(each, QuorumPlugin)]
+        self._acts_without_room = any(
+            implements(each, PostFilterPlugin) and not each.traits.rejects_per_class
+            for each in plugins
+        )
         self.breaks_ties = bool(self._tie_breakers)
 
     def outlook(
@@ -97,12 +103,34 @@ class PlacementRun:
     ) -> Outlook | None:
         """What is known about the placements; None if a scorer knows nothing beforehand.
 
+        None also if a PostFilter plugin may nominate members, or act, where there is no room.
+
         Args:
             snapshot: The cluster.
             prospects: The placements.
             filtered: The result of Filter about the first member, if nodes that it rejects take
                 none of the others, either.
+
+        Raises:
+            PluginFailed: A plugin raised.
         """
+        if self._acts_without_room:
+            return None
+        with _ranking():
+            return self._outlook(snapshot, prospects, filtered)
+
+    def best(self, snapshot: Snapshot, placements: Sequence[PlacedMembers]) -> list[int]:
+        """The indices of the placements that no plugin prefers another to; at least one.
+
+        Raises:
+            PluginFailed: A plugin raised.
+        """
+        with _ranking():
+            return self._best(snapshot, placements)
+
+    def _outlook(
+        self, snapshot: Snapshot, prospects: Prospects, filtered: FilterResult | None
+    ) -> Outlook | None:
         most = most_members(self._rooms, snapshot, prospects, filtered)
         least = max([1, *(each.least_members(snapshot, prospects) for each in self._quorums)])
         is_hopeless = most < least
@@ -120,8 +148,7 @@ class PlacementRun:
             known_by |= filtered.count_reasons()[1]
         return Outlook(most, least, frozenset(known_by), highest, likeness(snapshot, prospects))
 
-    def best(self, snapshot: Snapshot, placements: Sequence[PlacedMembers]) -> list[int]:
-        """The indices of the placements that no plugin prefers another to; at least one."""
+    def _best(self, snapshot: Snapshot, placements: Sequence[PlacedMembers]) -> list[int]:
         totals = np.zeros(len(placements), dtype=np.int64)
         for scorer, weight in self._scorers:
             totals += scorer.score_placements(snapshot, placements) * weight
@@ -132,6 +159,15 @@ class PlacementRun:
                 ranks = breaker.rank_placements(snapshot, tied)
                 best = best[ranks == ranks.max()]
         return [int(index) for index in best.tolist()]
+
+
+@contextmanager
+def _ranking() -> Iterator[None]:
+    """What a plugin raises is a failure of the plugins that rank placements."""
+    try:
+        yield
+    except Exception as problem:
+        raise failed("running PlacementScore plugins", "", problem) from problem
 
 
 class CompanionClaims(msgspec.Struct, frozen=True):

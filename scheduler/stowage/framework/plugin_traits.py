@@ -79,7 +79,8 @@ class PluginTraits:
     never_needs_pods: bool = False
     """A node that Filter rejects is rejected, too, when more pods are placed in the cluster. A
     plugin with `Reads.NODE` does not read them. Where all plugins that do not skip the members of a
-    pod group promise this, the group is not tried in topology domains whose nodes take none."""
+    pod group promise this, and `rejects_per_class`, the group is not tried in topology domains
+    whose nodes take none."""
 
     rejects_per_class: bool = False
     """For a pod without volumes, resource claims and nomination, the answers of PreFilter, Filter

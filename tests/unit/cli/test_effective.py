@@ -59,7 +59,7 @@ PLACEMENTS = ("PodGroupPodsCount", "PlacementFragmentation")
 def test_the_effective_configuration_has_the_plugins_that_rank_placements_of_groups() -> None:
     (loaded,) = make_frameworks(load_configuration(effective(None)), in_tree_registry())
     assert set(PLACEMENTS) <= set(loaded.profile.instances)
-    assert loaded.breaks_ties_of_placements
+    assert loaded.placements.breaks_ties
 
 
 def test_a_plugin_that_ranks_placements_stays_disabled_in_the_effective_configuration() -> None:

@@ -57,8 +57,11 @@ def bind_members(
         if retries_rest:
             state.queue.activate((member.attempt.queued.uid,), now)
     while len(permitted) < len(asked):
-        asked = permitted
-        permitted = [each for each in asked if _is_permitted_again(state, each, now)]
+        asked, permitted = permitted, []
+        for cycle in asked:
+            yield
+            if _is_permitted_again(state, cycle, now):
+                permitted.append(cycle)
     for cycle in permitted:
         yield
         yield from binding_cycle(state, cycle, now)

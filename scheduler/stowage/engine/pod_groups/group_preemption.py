@@ -183,18 +183,18 @@ def _spares_many(
 ) -> bool:
     """Whether the group fits beside each of some units one after the other, if beside them all.
 
-    That is so if its members are alike, without volumes and claims, no victim is one of them, and
+    That is so if its members are alike, need no volumes and devices, no victim is one of them, and
     more pods only make nodes reject members. Then it does not matter which members go where.
     """
-    info = attempts[0].info
+    info, snapshot = attempts[0].info, state.cache.snapshot()
+    framework = state.frameworks[info.scheduler_name]
     for each in attempts:
-        own = each.info.volumes or each.info.spec.resource_claims
-        if own or each.info.pod_class is not info.pod_class:
+        is_alike = each.info.pod_class is info.pod_class
+        if not (is_alike and framework.refuses_like_its_class(each.info, snapshot)):
             return False
     if any(pod.group_key == info.group_key for pod in pods_of(units)):
         return False
-    framework, cycle_state = state.frameworks[info.scheduler_name], state.new_cycle_state(info.uid)
-    return framework.rejects_beside_more_pods(cycle_state, info, state.cache.snapshot())
+    return framework.rejects_beside_more_pods(state.new_cycle_state(info.uid), info, snapshot)
 
 
 def _spare(

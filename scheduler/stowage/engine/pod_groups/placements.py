@@ -126,7 +126,7 @@ def _order(
         ),
         len(domains.values),
         state.ties,
-        breaks_ties=framework.breaks_ties_of_placements,
+        breaks_ties=framework.placements.breaks_ties,
     )
 
 
@@ -145,7 +145,7 @@ def _best(
             for domain, outcome in feasible
         ]
         try:
-            best = framework.best_placements(snapshot, placements)
+            best = framework.placements.best(snapshot, placements)
         except PluginFailed as failure:
             return GroupOutcome(GroupResult.ERROR, failure.status.message, [])
         chosen = best[state.ties(len(best)) if len(best) > 1 else 0]

@@ -22,7 +22,7 @@ from stowage.framework.failure import PluginFailed, failed
 from stowage.framework.filter_result import FilterResult, PreFilterOutcome
 from stowage.framework.implements import implements
 from stowage.framework.placement_outlook import Outlook, Prospects
-from stowage.framework.placements import PlacedMembers, PlacementRun
+from stowage.framework.placements import PlacementRun
 from stowage.framework.plugin_traits import Reads
 from stowage.framework.preemption import VictimReview
 from stowage.framework.profile.points import ExtensionPoint
@@ -78,6 +78,7 @@ class Framework:
     Attributes:
         sort_key: The sort key of the QueueSort plugin.
         gating: Runs the PreEnqueue plugins.
+        placements: Runs the plugins that rank placements of pod groups.
         evaluations: Counts of plugin evaluations.
     """
 
@@ -112,7 +113,7 @@ class Framework:
         )
         self._repeats = ClassRepeats(plugins.pre_filter, plugins.pre_score)
         self._nominated = NominatedPods()
-        self._placements = PlacementRun(
+        self.placements = PlacementRun(
             tuple(profile.instances.values()), profile.weights, plugins.filter, plugins.permit
         )
         self.evaluations = Evaluations(
@@ -358,11 +359,6 @@ class Framework:
         """
         return self._ties.run(state, pod, snapshot, rows, draw)
 
-    @property
-    def breaks_ties_of_placements(self) -> bool:
-        """Whether a plugin chooses among equally good placements of a pod group."""
-        return self._placements.breaks_ties
-
     def placement_outlook(
         self, state: CycleState, snapshot: Snapshot, prospects: Prospects
     ) -> Outlook | None:
@@ -374,19 +370,19 @@ class Framework:
             prospects: The placements.
 
         Returns:
-            None if a plugin scores placements and does not know beforehand what they score at most.
+            None if a plugin scores placements and does not know beforehand what they score at most,
+            or if a PostFilter plugin has to be asked in each of them.
 
         Raises:
             PluginFailed: A plugin that ranks placements raised.
         """
         filtered = self._filter_for_all(state, prospects, snapshot)
-        try:
-            return self._placements.outlook(snapshot, prospects, filtered)
-        except Exception as problem:
-            raise failed("running PlacementScore plugins", "", problem) from problem
+        return self.placements.outlook(snapshot, prospects, filtered)
 
     def rejects_beside_more_pods(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> bool:
         """Whether nodes that Filter rejects for a pod are rejected, too, with more pods placed.
+
+        The same then holds for others of its class without volumes and claims.
 
         Args:
             state: A fresh one; PreFilter leaves in it what `run_filter` needs.
@@ -397,32 +393,21 @@ class Framework:
             False also if PreFilter does not let the pod pass on all nodes.
         """
         return self.run_pre_filter(state, pod, snapshot).is_unlimited and all(
-            each.traits.never_needs_pods or each.traits.filter_reads is Reads.NODE
-            for each in self._filters.active(state).all
+            each.filter_reads is Reads.NODE or (each.never_needs_pods and each.rejects_per_class)
+            for each in (plugin.traits for plugin in self._filters.active(state).all)
         )
 
     def _filter_for_all(
         self, state: CycleState, prospects: Prospects, snapshot: Snapshot
     ) -> FilterResult | None:
-        """The result of Filter about the first member, if others are rejected where it is."""
-        pod = prospects.members[0]
-        if not prospects.are_alike or not self.rejects_beside_more_pods(state, pod, snapshot):
+        """The result of Filter about the first member, if the others are rejected where it is."""
+        pod, are_alike = prospects.members[0], prospects.are_filtered_alike(snapshot.devices)
+        if not are_alike or not self.rejects_beside_more_pods(state, pod, snapshot):
             return None
         try:
             return self.run_filter(state, pod, snapshot)
         except PluginFailed:
             return None  # it fails the member that is tried first, too
-
-    def best_placements(self, snapshot: Snapshot, placements: Sequence[PlacedMembers]) -> list[int]:
-        """The indices of the best of the feasible placements of a pod group; at least one.
-
-        Raises:
-            PluginFailed: A plugin raised.
-        """
-        try:
-            return self._placements.best(snapshot, placements)
-        except Exception as problem:
-            raise failed("running PlacementScore plugins", "", problem) from problem
 
     def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> ReserveOutcome:
         """Run Reserve; if it fails, all plugins have been unreserved."""
