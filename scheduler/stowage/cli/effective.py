@@ -51,10 +51,10 @@ def effective_builtins(
 def _effective_profile(
     profile: Profile, written: KubeSchedulerProfile, registry: Registry
 ) -> dict[str, Any]:
-    # Some plugins rank placements of pod groups, which is no extension point of a profile.
-    elsewhere = [name for name, plugin in profile.instances.items() if not points_of(plugin)]
-    multi_point = {"enabled": [{"name": name} for name in elsewhere]} if elsewhere else {}
-    plugins: dict[str, Any] = {"multiPoint": {**multi_point, **_NONE_BY_DEFAULT}}
+    multi_point = dict[str, Any](_NONE_BY_DEFAULT)
+    if elsewhere := _at_no_point(profile):
+        multi_point = {"enabled": [{"name": name} for name in elsewhere], **multi_point}
+    plugins: dict[str, Any] = {"multiPoint": multi_point}
     for point in ExtensionPoint:
         names = [plugin.name for plugin in profile.plugins[point]]
         if names:
@@ -69,6 +69,11 @@ def _effective_profile(
         "plugins": plugins,
         "pluginConfig": _plugin_config(profile, written, registry),
     }
+
+
+def _at_no_point(profile: Profile) -> list[str]:
+    """The plugins that rank placements of pod groups, which is no extension point of a profile."""
+    return [name for name, plugin in profile.instances.items() if not points_of(plugin)]
 
 
 def _tie_breaking(
@@ -94,9 +99,8 @@ def _plugin_config(
     """The arguments of all plugins that have arguments, sorted by name."""
     given = {entry.name: entry.args for entry in written.plugin_config}
     used = {plugin.name for plugins in profile.plugins.values() for plugin in plugins}
-    used |= {name for name, plugin in profile.instances.items() if not points_of(plugin)}
     entries = []
-    for name in sorted(used):
+    for name in sorted(used.union(_at_no_point(profile))):
         kind = registry[name].args
         if kind.__struct_fields__:
             args, _ = decode_args(kind, given.get(name, {}), name)

@@ -374,6 +374,17 @@ def test_an_unavailable_claim_that_nobody_else_uses_is_deallocated(
     assert [each.claim.name for each in released] == (["c"] if is_deallocated else [])
 
 
+def _waiting_claim() -> ResourceClaim:
+    """A claim whose device becomes ready, or breaks."""
+    return allocated(
+        make_claim("c"),
+        "a",
+        "gpu-0",
+        binding_conditions=("ready",),
+        binding_failure_conditions=("broken",),
+    )
+
+
 @pytest.mark.parametrize(
     ("conditions", "node_name"),
     [({"ready": "True"}, "a"), ({}, "a"), ({"ready": "True", "broken": "True"}, "")],
@@ -381,13 +392,7 @@ def test_an_unavailable_claim_that_nobody_else_uses_is_deallocated(
 def test_a_claim_whose_device_failed_is_unavailable(
     conditions: dict[str, str], node_name: str
 ) -> None:
-    claim = allocated(
-        make_claim("c"),
-        "a",
-        "gpu-0",
-        binding_conditions=("ready",),
-        binding_failure_conditions=("broken",),
-    )
+    claim = _waiting_claim()
     listed = tuple(Condition(name, value) for name, value in conditions.items())
     status = AllocatedDeviceStatus("gpu.example.com", "a", "gpu-0", conditions=listed)
     claim = replace(claim, status=replace(claim.status, devices=(status,)))
@@ -401,13 +406,7 @@ def test_a_claim_whose_device_failed_is_unavailable(
 def test_the_first_status_of_a_device_counts_for_all_shares_of_it(
     conditions: tuple[str, ...], node_name: str
 ) -> None:
-    claim = allocated(
-        make_claim("c"),
-        "a",
-        "gpu-0",
-        binding_conditions=("ready",),
-        binding_failure_conditions=("broken",),
-    )
+    claim = _waiting_claim()
     listed = tuple(
         AllocatedDeviceStatus(
             "gpu.example.com", "a", "gpu-0", conditions=(Condition(name, "True"),)
