@@ -1,4 +1,4 @@
-"""Trying a pod group in each of the topology domains that it may go to."""
+"""Trying a pod group in the topology domains that may be the best for it."""
 
 from __future__ import annotations
 
