@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simcluster.tests.contract.requests import causes
+from simcluster.tests.contract.causes import causes
 from simcluster.tests.contract.test_custom_resources import DEFINITIONS, definition, version
 from simcluster.tests.support.api_client import ApiClient
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from simcluster.tests.contract import requests as sent
-from simcluster.tests.contract.requests import causes, deployment
+from simcluster.tests.contract.causes import causes
+from simcluster.tests.contract.requests import deployment
 from simcluster.tests.support.api_client import (
     JSON_PATCH,
     MERGE,
