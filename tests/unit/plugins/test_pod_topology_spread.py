@@ -221,7 +221,7 @@ FILTER_CASES: dict[str, tuple[list[Node], list[Pod], Pod, Verdicts | None]] = {
 
 
 @pytest.mark.parametrize("sentence", FILTER_CASES)
-def test_feasible_nodes_and_reasons(sentence: str) -> None:
+def test_filter_refuses_nodes_with_a_reason(sentence: str) -> None:
     nodes, pods, pod, want = FILTER_CASES[sentence]
     assert refused(MirroredCluster(nodes, pods), pod) == want
 
@@ -362,7 +362,7 @@ SCORE_CASES: dict[str, tuple[list[Pod], Pod, Scores | None]] = {
 
 
 @pytest.mark.parametrize("sentence", SCORE_CASES)
-def test_raw_and_normalised_scores(sentence: str) -> None:
+def test_nodes_of_domains_with_fewer_pods_score_more(sentence: str) -> None:
     pods, pod, want = SCORE_CASES[sentence]
     assert scored(MirroredCluster(zones(), pods), pod) == want
 

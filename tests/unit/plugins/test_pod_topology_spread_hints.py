@@ -131,7 +131,7 @@ HINT_CASES: dict[str, tuple[Pod, Pod | Node | None, Pod | Node | None, QueueingH
 
 
 @pytest.mark.parametrize("sentence", HINT_CASES)
-def test_hint(sentence: str) -> None:
+def test_a_change_that_may_help_queues_the_pod(sentence: str) -> None:
     pod, old, new, want = HINT_CASES[sentence]
     assert hint(pod, old, new) is want
 
