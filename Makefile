@@ -47,7 +47,7 @@ $(RUNTIME): pyproject.toml simcluster/pyproject.toml requirements/run.txt
 EDITABLE := --editable '.[dev,docs,simulate,tracing]' --editable simcluster --editable 'benchmarks[plot]'
 
 $(TOOLS): $(RUNTIME) benchmarks/pyproject.toml requirements/build.txt
-	@echo 'Installing the development tools into $(VENV), which takes 320 MB more'
+	@echo 'Installing the development tools into $(VENV), which takes 600 MB more'
 	$(call install-packages,--require-hashes --requirement requirements/build.txt)
 	$(call install-packages,$(EDITABLE))
 	@touch $@
@@ -73,7 +73,7 @@ walls: install
 
 UNIT := tests/unit simcluster/simcluster/tests/unit benchmarks/stowage_benchmarks/tests/unit
 
-unit: install ## The unit tests only, in a minute
+unit: install ## The unit tests only
 	$(BIN)/python -m pytest -n auto $(UNIT)
 
 pytest: install
