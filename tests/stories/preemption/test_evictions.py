@@ -15,7 +15,7 @@ from stowage.api.instructions import (
     PreemptionFinished,
     ReportProblem,
 )
-from tests.stories.preemption.driver import PreemptionDriver, names
+from tests.stories.preemption.driver import PreemptionDriver, names, preempt_two
 from tests.support.builders import make_pod
 from tests.support.engines import of_type
 
@@ -77,11 +77,7 @@ def test_the_preemptor_is_gated_until_the_last_victim_is_being_evicted(
     driver: PreemptionDriver,
 ) -> None:
     driver.now = 5.0
-    driver.add_nodes("n0")
-    for name in ("a", "b"):
-        driver.show_running(name, "n0")
-    driver.show_pending("p", cpu="2")
-    (first,) = of_type(EvictPod, driver.schedule_next())
+    first = preempt_two(driver)
     assert first.victim.name == "a"
     driver.remove("a")
     assert driver.engine.pending_counts()["gated"] == 1
@@ -136,11 +132,7 @@ def test_a_preemptor_that_another_victim_requeues_does_not_preempt_twice(
 def test_the_preemptor_is_bound_if_the_last_victim_was_deleted_by_others(
     driver: PreemptionDriver,
 ) -> None:
-    driver.add_nodes("n0")
-    for name in ("a", "b"):
-        driver.show_running(name, "n0")
-    driver.show_pending("p", cpu="2")
-    (first,) = of_type(EvictPod, driver.schedule_next())
+    first = preempt_two(driver)
     driver.remove("a")
     driver.remove("b")
     assert of_type(BindPod, driver.schedule_next(after_s=20)) == []
@@ -152,11 +144,7 @@ def test_the_preemptor_is_bound_if_the_last_victim_was_deleted_by_others(
 def test_a_failed_eviction_requeues_the_preemptor_at_once(
     driver: PreemptionDriver,
 ) -> None:
-    driver.add_nodes("n0")
-    for name in ("a", "b"):
-        driver.show_running(name, "n0")
-    driver.show_pending("p", cpu="2")
-    (first,) = of_type(EvictPod, driver.schedule_next())
+    first = preempt_two(driver)
     answer = driver.finish_eviction(first, error="no leave to delete")
     assert of_type(EvictPod, answer) == []
     assert of_type(PreemptionFinished, answer)[0].is_error
@@ -197,12 +185,8 @@ def test_the_condition_states_that_a_pod_never_preempts(driver: PreemptionDriver
 def test_the_last_victim_is_not_evicted_if_the_preemptor_is_gone(
     driver: PreemptionDriver,
 ) -> None:
-    driver.add_nodes("n0")
-    for name in ("a", "b"):
-        driver.show_running(name, "n0")
-    pod = driver.show_pending("p", cpu="2")
-    (first,) = of_type(EvictPod, driver.schedule_next())
-    driver.handle(PendingPodGone("default", "p", pod.metadata.uid))
+    first = preempt_two(driver)
+    driver.handle(PendingPodGone("default", "p", "uid-p"))
     answer = driver.finish_eviction(first)
     assert of_type(EvictPod, answer) == []
     assert of_type(PreemptionFinished, answer)

@@ -6,9 +6,13 @@ import pytest
 
 from stowage.api.events import PendingPodGone
 from stowage.api.instructions import BindPod, ClearNomination, EvictPod, PatchPodStatus
-from stowage.api.objects.pod import Affinity, PodAffinity
-from tests.stories.preemption.driver import HIGHER, LOW, PreemptionDriver
-from tests.support.builders import HOSTNAME, affinity_term, label_selector
+from tests.stories.preemption.driver import (
+    AWAY_FROM_WEB,
+    HIGHER,
+    LOW,
+    PreemptionDriver,
+    preempt_two,
+)
 from tests.support.engines import of_type
 
 
@@ -20,9 +24,7 @@ def test_a_pod_with_anti_affinity_to_a_nominated_pod_is_retried_when_the_nominat
     driver.show_running("v", "n0", cpu="2")
     driver.show_terminating("v")
     driver.show_pending("q", labels={"app": "web"}, cpu="2", priority=HIGHER, nominated_node="n0")
-    web = affinity_term(HOSTNAME, label_selector({"app": "web"}))
-    alone = Affinity(pod_anti_affinity=PodAffinity((web,)))
-    driver.show_pending("p", cpu="0", affinity=alone)
+    driver.show_pending("p", cpu="0", affinity=AWAY_FROM_WEB)
     assert of_type(BindPod, [*driver.schedule_next(), *driver.schedule_next()]) == []
     assert driver.queue_of("p") == "unschedulable"
     if is_deleted:
@@ -97,9 +99,7 @@ def test_clearing_a_nomination_that_no_event_has_shown_requeues_pods(
     driver: PreemptionDriver,
 ) -> None:
     nominate_unseen(driver)
-    web = affinity_term(HOSTNAME, label_selector({"app": "web"}))
-    alone = Affinity(pod_anti_affinity=PodAffinity((web,)))
-    driver.show_running("c", "n0", cpu="0", priority=HIGHER, affinity=alone)
+    driver.show_running("c", "n0", cpu="0", priority=HIGHER, affinity=AWAY_FROM_WEB)
     (patch,) = of_type(PatchPodStatus, driver.schedule_next(after_s=20))
     assert (patch.pod.name, patch.nominated_node_name) == ("p", "")
     (bind,) = of_type(BindPod, driver.schedule_next(after_s=20))
@@ -110,11 +110,7 @@ def test_clearing_a_nomination_that_no_event_has_shown_requeues_pods(
 def test_a_nomination_that_no_event_has_shown_lasts_while_a_victim_terminates(
     driver: PreemptionDriver,
 ) -> None:
-    driver.add_nodes("n0")
-    for name in ("a", "b"):
-        driver.show_running(name, "n0")
-    driver.show_pending("p", cpu="2")
-    (first,) = of_type(EvictPod, driver.schedule_next())
+    first = preempt_two(driver)
     (last,) = of_type(EvictPod, driver.finish_eviction(first))
     driver.finish_eviction(last)
     for victim in (first.victim.name, last.victim.name):

@@ -9,9 +9,7 @@ from stowage.api.instructions import (
     PreemptionAttempted,
     PreemptionFinished,
 )
-from stowage.api.objects.pod import Affinity, PodAffinity
-from tests.stories.preemption.driver import HIGHER, LOW, PreemptionDriver
-from tests.support.builders import HOSTNAME, affinity_term, label_selector
+from tests.stories.preemption.driver import AWAY_FROM_WEB, HIGHER, LOW, PreemptionDriver
 from tests.support.engines import of_type
 
 
@@ -43,9 +41,7 @@ def test_a_preemptor_is_retried_once_its_terminating_victim_is_gone(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0", cpu="4")
-    web = affinity_term(HOSTNAME, label_selector({"app": "web"}))
-    alone = Affinity(pod_anti_affinity=PodAffinity((web,)))
-    driver.show_running("guard", "n0", priority=HIGHER, affinity=alone)
+    driver.show_running("guard", "n0", priority=HIGHER, affinity=AWAY_FROM_WEB)
     driver.show_running("v", "n0")
     driver.show_terminating("v")
     driver.show_pending("p", labels={"app": "web"}, nominated_node="n0")
