@@ -15,8 +15,8 @@ from simcluster import ClusterOptions, SimulatedCluster, service_account_user, w
 from simcluster.auth.rbac import Decision
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User
-from simcluster.tests.integration.test_kubectl import kubectl_for
 from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod, until
+from simcluster.tests.support.kubectl import kubectl_for
 from simcluster.tests.support.timeouts import wait_until
 from tests.integration.deployment.deployed import (
     MANIFESTS,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from simcluster.tests.contract.causes import INVALID, causes
-from simcluster.tests.contract.test_custom_resources import define, definition, until_gone
+from simcluster.tests.contract.custom_objects import define, definition, until_gone
 from simcluster.tests.support.api_client import ApiClient, Reply
 
 Json = dict[str, Any]

@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 from simcluster import ClusterOptions, SimulatedCluster, run_cluster, sample_nodes
-from simcluster.tests.integration.test_kubectl import (
+from simcluster.tests.support.api_client import PODS, ApiClient, eviction
+from simcluster.tests.support.kubectl import (
     DEPLOYMENT,
     KUBECTL,
     WAIT,
@@ -22,7 +23,6 @@ from simcluster.tests.integration.test_kubectl import (
     environment_for,
     kubectl_for,
 )
-from simcluster.tests.support.api_client import PODS, ApiClient, eviction
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")
