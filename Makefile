@@ -59,16 +59,16 @@ test: check ## Everything that must pass: lint, types, walls, tests
 
 check: lint types walls pytest
 
-lint: install
+lint: install ## Ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 # The second one finds uses of what only Linux has; the benchmarks and some tests need it.
-types: install
+types: install ## mypy, strict, for Linux and macOS
 	$(BIN)/mypy
 	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin --package stowage --package simcluster
 
-walls: install
+walls: install ## import-linter: which room may import which
 	$(BIN)/lint-imports
 
 UNIT := tests/unit simcluster/simcluster/tests/unit benchmarks/stowage_benchmarks/tests/unit
