@@ -22,6 +22,7 @@ from stowage.state import NodeView, PodInfo, Snapshot
 from tests.stories.plugin_driver import full
 from tests.stories.preemption_driver import PreemptionDriver, names
 from tests.support.engines import of_type
+from tests.support.plugins.scripted_plugin import ScriptedPlugin
 
 
 class Licences:
@@ -53,6 +54,26 @@ class Licences:
         return sum(len(snapshot.pods_on(name)) for name in snapshot.node_names) >= 2
 
 
+class Fullest:
+    """Leaves only the nodes with the most pods, at PreFilter."""
+
+    name = "Fullest"
+    traits = PluginTraits()
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return ()
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        counts = {name: len(snapshot.pods_on(name)) for name in snapshot.node_names}
+        most = max(counts.values())
+        return PreFilterResult(
+            node_names=frozenset(name for name, count in counts.items() if count == most)
+        )
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        return ACCEPT_ALL
+
+
 @pytest.mark.parametrize("point", ["PreFilter", "Filter"])
 @pytest.mark.parametrize(
     ("code", "victims"),
@@ -79,3 +100,25 @@ def test_nobody_is_evicted_if_a_plugin_rejects_the_pod_without_victims_too() -> 
     assert of_type(PatchPodStatus, answer)[0].message.endswith(
         "1 No preemption victims found for incoming pod, 1 full."
     )
+
+
+@pytest.mark.parametrize("reasons", [("no licence left",), ()])
+def test_nobody_is_evicted_for_a_pod_that_pre_filter_rejects_in_any_case(
+    reasons: tuple[str, ...],
+) -> None:
+    never = PreFilterResult(Status(Code.UNSCHEDULABLE, reasons))
+    driver = PreemptionDriver(plugins=[ScriptedPlugin(answers={"pre_filter": never})])
+    driver.add_nodes("n", cpu="1")
+    driver.show_running("a", "n", cpu="1")
+    driver.show_pending("p", cpu="1")
+    assert of_type(EvictPod, driver.schedule_next()) == []
+
+
+def test_nobody_is_evicted_from_a_node_that_pre_filter_would_then_leave_out() -> None:
+    driver = PreemptionDriver(plugins=[Fullest()])
+    driver.add_nodes("n", cpu="2")
+    driver.add_nodes("m", cpu="1")
+    for name, node, priority in (("a", "n", 0), ("b", "n", 0), ("c", "m", 100)):
+        driver.show_running(name, node, cpu="1", priority=priority)
+    driver.show_pending("p", cpu="2")
+    assert of_type(EvictPod, driver.schedule_next()) == []

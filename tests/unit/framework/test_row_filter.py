@@ -23,3 +23,13 @@ def test_rejections_and_errors_of_single_nodes_become_one_verdict() -> None:
 
 def test_nodes_that_are_only_rejected_bring_no_error() -> None:
     assert as_verdict({1: unschedulable("full")}, 2).errors is None
+
+
+def test_a_rejection_without_a_reason_is_one() -> None:
+    verdict = as_verdict({0: unschedulable(), 1: unresolvable()}, 3)
+    assert verdict.rejected(3).tolist() == [True, True, False]
+    assert verdict.unresolvable(3).tolist() == [False, True, False]
+    assert [each.reason for each in verdict.rejections] == [
+        "Unschedulable",
+        "UnschedulableAndUnresolvable",
+    ]

@@ -217,13 +217,14 @@ def test_a_normalised_score_follows_the_nodes_that_changed(reads: Reads) -> None
 
 
 @pytest.mark.parametrize("reads", list(Reads))
-@pytest.mark.parametrize("score", [-1, 101])
-def test_a_score_out_of_range_is_an_error(
-    cluster: MirroredCluster, reads: Reads, score: int
-) -> None:
+@pytest.mark.parametrize("score", [-1, 101, 2**40])
+@pytest.mark.parametrize("num_nodes", [3, 60])
+def test_a_score_out_of_range_is_an_error(reads: Reads, score: int, num_nodes: int) -> None:
+    names = [f"n{index}" for index in range(num_nodes)]
+    cluster = MirroredCluster([make_node(name) for name in names])
     framework = framework_of(Rates("Wild", {"n1": score}, PluginTraits(score_reads=reads)))
     with pytest.raises(PluginFailed) as caught:
-        _score(framework, cluster)
+        _score(framework, cluster, *names)
     status = caught.value.status
     assert (status.code, status.plugin) == (Code.ERROR, "Wild")
     assert status.message == (

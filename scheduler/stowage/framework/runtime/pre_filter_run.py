@@ -44,7 +44,7 @@ def run_pre_filter_plugins(
         narrowed_by.add(plugin.name)
         node_names = result.node_names if node_names is None else node_names & result.node_names
         if not node_names:
-            return PreFilterOutcome(_no_node_left(narrowed_by), node_names, frozenset(narrowed_by))
+            return PreFilterOutcome(no_node_left(narrowed_by), node_names, frozenset(narrowed_by))
     if rejection is SUCCESS and node_names is None:
         return PASSED
     return PreFilterOutcome(rejection, node_names, frozenset(narrowed_by))
@@ -68,7 +68,8 @@ def _run_one(
     return PreFilterResult(failed(doing, plugin.name, result.status).status)
 
 
-def _no_node_left(narrowed_by: set[str]) -> Status:
+def no_node_left(narrowed_by: set[str]) -> Status:
+    """The rejection by plugins that together leave out all the nodes that were asked about."""
     names = sorted(narrowed_by)
     if len(names) == 1:
         return unresolvable(f"node(s) didn't satisfy plugin {names[0]}")

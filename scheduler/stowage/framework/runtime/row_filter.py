@@ -13,7 +13,7 @@ from stowage.framework.implements import implements
 from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
 from stowage.framework.plugin_traits import Reads
 from stowage.framework.runtime.filter_run import verdict_of
-from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
+from stowage.framework.runtime.pre_filter_run import no_node_left, run_pre_filter_plugins
 from stowage.framework.verdict import BoolArray, FilterErrors, FilterVerdict, Int64Array, Rejection
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
@@ -115,25 +115,30 @@ class RowFilter:
     ) -> Status:
         snapshot = what_if.snapshot_of(position, added)
         state = self._state.blank()
+        view = snapshot.view(what_if.rows[position : position + 1])
         if implements(plugin, PreFilterPlugin):
             outcome = run_pre_filter_plugins((plugin,), state, self._pod, snapshot)
             if not outcome.status.is_success:
                 return outcome.status
             if plugin.name in state.skip_filter:
                 return Status()
-        view = snapshot.view(what_if.rows[position : position + 1])
+            if outcome.node_names is not None and view.names[0] not in outcome.node_names:
+                return no_node_left({plugin.name})
         verdict = verdict_of(plugin, state, self._pod, view)
         return PluginVerdict(plugin.name, verdict).status(0)
 
 
 def as_verdict(statuses: dict[int, Status], num_nodes: int) -> FilterVerdict:
-    """One verdict from rejections and errors of single nodes, by their position in a view."""
+    """One verdict from rejections and errors of single nodes, by their position in a view.
+
+    A PreFilter may reject without a reason; the name of the code stands for one.
+    """
     masks: dict[tuple[str, bool], BoolArray] = {}
     failed = {at: status.message for at, status in statuses.items() if not status.is_rejected}
     for position, status in statuses.items():
         if position in failed:
             continue
-        for reason in status.reasons:
+        for reason in status.reasons or (status.code.title,):
             key = (reason, status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
             masks.setdefault(key, np.zeros(num_nodes, dtype=np.bool_))[position] = True
     rejections = tuple(Rejection(reason, mask, final) for (reason, final), mask in masks.items())

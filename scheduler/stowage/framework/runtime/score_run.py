@@ -152,7 +152,7 @@ class ScoreRun:
             pick = partial(_pick, active, by_name, None, rows)
             return ScoreResult(rows, total, lambda: scored, pick)
         answers = self._answers(active.kept, state, pod, snapshot)
-        _refuse_invalid(answers, active.kept, rows)
+        _refuse_invalid(answers, active.kept, state, pod, snapshot.all_nodes, rows)
         total = view.copied(answers.total)
         computed: dict[str, PluginScores | _Shared] = {}
         for scorer in active.kept.normalizing:
@@ -356,11 +356,20 @@ def _note_uniform(
     kept.constant = kept.normalized * scorer.weight
 
 
-def _refuse_invalid(answers: ScoreAnswers, kept: KeptScorers, rows: Int64Array) -> None:
+def _refuse_invalid(
+    answers: ScoreAnswers,
+    kept: KeptScorers,
+    state: CycleState,
+    pod: PodInfo,
+    all_nodes: NodeView,
+    rows: Int64Array,
+) -> None:
     """Raise if a feasible node has a score outside 0..100; an infeasible node may have one."""
     if not answers.invalid:
         return
     for scorer in (*kept.fixed, *kept.usage):
         invalid = answers.invalid.get(scorer.name)
         if invalid is not None and invalid[rows].any():
-            raise scorer.invalid(-1)
+            # Only a byte of the score was kept, and the error names the score.
+            raw = scorer.raw(state, pod, all_nodes)
+            raise scorer.invalid(int(raw[rows[invalid[rows]][0]]))
