@@ -23,7 +23,10 @@ from tests.simulation.storage import VolumeController
 from tests.simulation.users import Action, Users
 
 NUM_EVENTS = (20, 60)
-"""Least and most actions of the fault phase; devices and pod groups have half as many each."""
+"""Least and most actions of a fault phase; devices and pod groups have half as many each."""
+
+MANY_EVENTS = 80
+"""Number of actions of a long fault phase."""
 
 EVENT_EVERY_S = 0.75
 """Duration of the fault phase for each of its actions.
@@ -57,6 +60,7 @@ class Emphasis:
         faults: Lowest probability of each of these faults during the fault phase.
         often: Names of actions that are ten times as likely as usual.
         extenders: Kinds of extenders that are always configured, and not ignorable.
+        num_events: Number of actions of the fault phase; 0 draws it.
         has_devices: Whether nodes have devices, and users create pods with claims for them.
         have_volumes: Whether half of the pods with devices have a volume, too.
         has_gangs: Whether users create pod groups, and there are no extenders.
@@ -67,6 +71,7 @@ class Emphasis:
     faults: Mapping[str, float] = field(default_factory=dict)
     often: frozenset[str] = frozenset()
     extenders: tuple[str, ...] = ()
+    num_events: int = 0
     has_devices: bool = False
     have_volumes: bool = False
     has_gangs: bool = False
@@ -135,7 +140,7 @@ class Plan:
             emphasis.faults,
         )
         self.probes = Probes(loop, server)
-        self._num_events = rng.randint(*NUM_EVENTS)
+        self._num_events = emphasis.num_events or rng.randint(*NUM_EVENTS)
         self._faults_s = self._num_events * EVENT_EVERY_S
         Kubelets(loop, server, rng)
 
