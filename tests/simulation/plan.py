@@ -31,8 +31,8 @@ MANY_EVENTS = 80
 EVENT_EVERY_S = 0.75
 """Duration of the fault phase for each of its actions.
 
-Short lives find more faults in the same time of a processor than long ones; some faults need long
-ones.
+Short lives find more planted faults in a second of CPU than long ones (`detection`); some faults
+need long ones.
 """
 
 SETTLE_S = 70.0

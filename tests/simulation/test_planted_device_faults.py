@@ -66,7 +66,6 @@ PLANTED = {
         _ignores_what_is_consumed,
         _MANY,
         " bandwidth",
-        first_seed=1,
     ),
     "a claim counts as written without a write": PlantedFault(
         ClaimWriter, "_write_once", _gives_up_without_writing, _MANY, "before its claim"
@@ -103,5 +102,5 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert_found(PLANTED[name], monkeypatch)
+def test_planted_fault_is_found(name: str) -> None:
+    assert_found(PLANTED[name])
