@@ -17,7 +17,8 @@ are checked after everything had time to settle (`end_state`, `known_objects`, `
 
 With files, processes record the calls of their engines and log their decisions; the recordings have
 to replay, and the decisions to agree with the bindings (`kept_files`). `report` keeps an account of
-long runs.
+long runs. Faults that tests plant in the scheduler (`planted`) have to be found; `detection` counts
+the lives that find them.
 
 Kopf is not simulated: a plain list and watch replaces it (`plain_watch`). Tests over HTTP cover it.
 

@@ -332,6 +332,7 @@ def _may_fail_by_extenders(
     have been asked about other victims of equal priority.
     """
     pod = stored_pod(server, preemptor.namespace, preemptor.name)
-    node_name = stored_pod(server, victim.namespace, victim.name)["spec"]["nodeName"]
+    spec = stored_pod(server, victim.namespace, victim.name)["spec"]
+    node_name = spec.get("nodeName", "")  # none if the fresh engine has bound it just now
     is_reviewed = any("preemptVerb" in each and is_interested(each, pod) for each in extenders)
     return is_reviewed or bool(refused_by(extenders, pod, node_name))

@@ -22,8 +22,18 @@ from tests.simulation.server import ModelServer
 from tests.simulation.storage import VolumeController
 from tests.simulation.users import Action, Users
 
-FAULTS_S = 60.0
-"""Duration of the fault phase."""
+NUM_EVENTS = (20, 60)
+"""Least and most actions of a fault phase; devices and pod groups have half as many each."""
+
+MANY_EVENTS = 80
+"""Number of actions of a long fault phase."""
+
+EVENT_EVERY_S = 0.75
+"""Duration of the fault phase for each of its actions.
+
+Short lives find more planted faults in a second of CPU than long ones (`detection`); some faults
+need long ones.
+"""
 
 SETTLE_S = 70.0
 """After the last fault, how long leases, backoffs and retries may take to settle."""
@@ -35,9 +45,6 @@ its node, this happens again and again."""
 AFTER_KILL_S = 40.0
 """How long the simulation runs after the leader was killed."""
 
-NUM_EVENTS = 80
-NUM_DEVICE_EVENTS = 40
-NUM_GANG_EVENTS = 40
 NUM_CALM_GANG_EVENTS = 20
 NUM_CALM_RACK_EVENTS = 50
 CALM_GANGS_S = 40.0
@@ -53,6 +60,7 @@ class Emphasis:
         faults: Lowest probability of each of these faults during the fault phase.
         often: Names of actions that are ten times as likely as usual.
         extenders: Kinds of extenders that are always configured, and not ignorable.
+        num_events: Number of actions of the fault phase; 0 draws it.
         has_devices: Whether nodes have devices, and users create pods with claims for them.
         have_volumes: Whether half of the pods with devices have a volume, too.
         has_gangs: Whether users create pod groups, and there are no extenders.
@@ -63,6 +71,7 @@ class Emphasis:
     faults: Mapping[str, float] = field(default_factory=dict)
     often: frozenset[str] = frozenset()
     extenders: tuple[str, ...] = ()
+    num_events: int = 0
     has_devices: bool = False
     have_volumes: bool = False
     has_gangs: bool = False
@@ -131,6 +140,8 @@ class Plan:
             emphasis.faults,
         )
         self.probes = Probes(loop, server)
+        self._num_events = emphasis.num_events or rng.randint(*NUM_EVENTS)
+        self._faults_s = self._num_events * EVENT_EVERY_S
         Kubelets(loop, server, rng)
 
     def begin(self) -> None:
@@ -143,16 +154,16 @@ class Plan:
         for replica in self.replicas:
             self._loop.call_outside(self._rng.uniform(0, 3), replica.start)
         self._fault_injector.begin()
-        self._draw([*self.users.actions, *self._fault_injector.actions], NUM_EVENTS)
+        actions = [*self.users.actions, *self._fault_injector.actions]
+        self._draw(actions, self._num_events, self._faults_s)
         if self._emphasis.has_devices:
             at_writes = (8, self._fault_injector.hook_next_claim_write)
-            self._draw([*self._device_users.actions, at_writes], NUM_DEVICE_EVENTS)
+            device_actions = [*self._device_users.actions, at_writes]
+            self._draw(device_actions, self._num_events // 2, self._faults_s)
         if self._emphasis.has_gangs:
-            self._draw(self._gang_users.actions, NUM_GANG_EVENTS)
+            self._draw(self._gang_users.actions, self._num_events // 2, self._faults_s)
 
-    def _draw(
-        self, weighted: Sequence[tuple[int, Action]], number: int, lasts_s: float = FAULTS_S
-    ) -> None:
+    def _draw(self, weighted: Sequence[tuple[int, Action]], number: int, lasts_s: float) -> None:
         """Set timers for a number of these actions within the next seconds."""
         actions = [action for _, action in weighted]
         weights = [
@@ -170,7 +181,7 @@ class Plan:
             check: Called when everything must have settled: before the leader is killed and its
                 state is lost, and at the end.
         """
-        await self._until(FAULTS_S)
+        await self._until(self._faults_s)
         self._fault_injector.end()
         self._claims.trouble = 0.0
         self.users.repair()

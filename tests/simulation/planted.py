@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import pytest
 
@@ -51,12 +53,24 @@ def does_not_register(resource: EventResource, action: ActionType) -> Callable[[
     return plant
 
 
-def assert_found(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plant a fault, and simulate seeds until one finds it."""
+@contextmanager
+def planted(fault: PlantedFault) -> Iterator[None]:
+    """Plant a fault in the scheduler, and take it out at the end."""
     usual = getattr(fault.owner, fault.attribute)
-    monkeypatch.setattr(fault.owner, fault.attribute, fault.plant(usual))
-    for seed in range(fault.first_seed, fault.first_seed + MAX_SEEDS_TO_A_FAULT):
-        violations = simulate(seed, fault.emphasis).violations
-        if any(fault.finding in violation for violation in violations):
-            return
+    with patch.object(fault.owner, fault.attribute, fault.plant(usual)):
+        yield
+
+
+def is_found(fault: PlantedFault, seed: int) -> bool:
+    """Whether the life of a seed reports the fault that is planted."""
+    violations = simulate(seed, fault.emphasis).violations
+    return any(fault.finding in violation for violation in violations)
+
+
+def assert_found(fault: PlantedFault) -> None:
+    """Plant a fault, and simulate seeds until one finds it."""
+    with planted(fault):
+        for seed in range(fault.first_seed, fault.first_seed + MAX_SEEDS_TO_A_FAULT):
+            if is_found(fault, seed):
+                return
     pytest.fail(f"{MAX_SEEDS_TO_A_FAULT} seeds did not find the fault")

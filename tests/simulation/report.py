@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.simulation.plan import Emphasis
+from tests.simulation.plan import MANY_EVENTS, Emphasis
 
 FILES_EVERY = 16
 """One life in so many is recorded, and its decisions are logged: checking files takes time. A life
@@ -18,6 +18,7 @@ with files is another one than without: `--files-every` changes the lives, not o
 #: The kinds of lives, by name.
 EMPHASES = {
     "plain": Emphasis(),
+    "long": Emphasis(num_events=MANY_EVENTS),
     "devices": Emphasis(has_devices=True),
     "devices-and-volumes": Emphasis(has_devices=True, have_volumes=True),
     "gangs": Emphasis(has_gangs=True),
