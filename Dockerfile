@@ -1,7 +1,6 @@
 # Built in one image, run in another without compiler, package cache and root.
 # requirements/ fixes every package by version and hash. A build repeats if the base is fixed too:
 #   docker build --build-arg PYTHON_IMAGE=python:3.13-slim@sha256:... --tag stowage .
-# CONTRIBUTING.md says what runs on which Python, and why this one was chosen.
 ARG PYTHON_IMAGE=python:3.13-slim
 # The build fails if this is not the version in scheduler/stowage/VERSION.
 ARG VERSION=0.1.0

@@ -47,7 +47,7 @@ $(RUNTIME): pyproject.toml simcluster/pyproject.toml requirements/run.txt
 EDITABLE := --editable '.[dev,docs,simulate,tracing]' --editable simcluster --editable 'benchmarks[plot]'
 
 $(TOOLS): $(RUNTIME) benchmarks/pyproject.toml requirements/build.txt
-	@echo 'Installing the development tools into $(VENV), which takes 320 MB more'
+	@echo 'Installing the development tools into $(VENV), which takes 600 MB more'
 	$(call install-packages,--require-hashes --requirement requirements/build.txt)
 	$(call install-packages,$(EDITABLE))
 	@touch $@
@@ -59,21 +59,21 @@ test: check ## Everything that must pass: lint, types, walls, tests
 
 check: lint types walls pytest
 
-lint: install
+lint: install ## Ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 # The second one finds uses of what only Linux has; the benchmarks and some tests need it.
-types: install
+types: install ## mypy, strict, for Linux and macOS
 	$(BIN)/mypy
 	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin --package stowage --package simcluster
 
-walls: install
+walls: install ## import-linter: which room may import which
 	$(BIN)/lint-imports
 
 UNIT := tests/unit simcluster/simcluster/tests/unit benchmarks/stowage_benchmarks/tests/unit
 
-unit: install ## The unit tests only, in a minute
+unit: install ## The unit tests only
 	$(BIN)/python -m pytest -n auto $(UNIT)
 
 pytest: install

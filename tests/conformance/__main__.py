@@ -26,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("paths", nargs="*", type=Path, default=[VECTORS], metavar="PATH")
     parser.add_argument("--differences", type=int, default=5, help="how many to show per theme")
     options = parser.parse_args(arguments)
+    if missing := [str(path) for path in options.paths if not path.exists()]:
+        parser.error(f"there is no {', '.join(missing)}")
     _say(f"{'theme':<22}{'cases':>7}{'attempts':>10}{'agreeing':>10}  but for")
     passed = failed = 0
     for path in _files(options.paths):

@@ -32,7 +32,6 @@ _FIELDS = (
     "filterMessage",
     "message",
 )
-_PER_NODE = ("nodes", "scores")
 #: Says which pod and attempt it is, or what follows from other fields.
 _NOT_COMPARED = ("pod", "attempt")
 

@@ -77,3 +77,9 @@ def test_the_command_prints_a_line_per_theme_and_a_summary(
         "helper-quantity",
     ]
     assert lines[-1] == "480 passed, 0 failed"
+
+
+def test_the_command_names_a_file_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["nowhere.jsonl"])
+    assert "there is no nowhere.jsonl" in capsys.readouterr().err

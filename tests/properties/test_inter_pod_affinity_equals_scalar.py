@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
+from functools import partial
 from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowage.api.objects.pod import Pod
 from stowage.framework import CycleState
 from stowage.plugins.inter_pod_affinity import (
     InterPodAffinity,
@@ -22,13 +21,9 @@ from stowage.state import snapshot as snapshots
 from stowage.state.pods import pod_counts
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
+from tests.properties.plugin_life import Asking, check_a_life
 from tests.support.generators.random_cluster import RandomCluster
-from tests.support.mirrored_cluster import (
-    MirroredCluster,
-    existing_nodes,
-    verdicts_by_node,
-    without_pods_of_node,
-)
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
 from tests.support.plugins.shared_scores import check_shared_scores
 from tests.support.scalar import inter_pod_affinity as twin
 from tests.support.scalar.cluster import PlainCluster
@@ -79,28 +74,16 @@ def test_scores_by_domain_equal_the_twins(seed: int, args: InterPodAffinityArgs)
 
 
 def _check_a_life(seed: int, args: InterPodAffinityArgs) -> None:
-    world = RandomCluster(seed, affinity=True)
-    plugin, cluster = InterPodAffinity(args), world.cluster
-    pending = [world.pending_pod(f"pending-{index}") for index in range(3)]
-    for _ in range(6):
-        for pod in pending:
-            _check_filter(cluster.plain, cluster.snapshot(), plugin, (pod, cluster.info(pod)))
-            _check_score(cluster, plugin, pod, world.random.choice((0b1111111, 0b0101010)))
-        _check_what_if(cluster, plugin, pending[0])
-        world.happen()
-
-
-def _check_what_if(cluster: MirroredCluster, plugin: InterPodAffinity, pod: Pod) -> None:
-    """Compare without the pods of one node, as preemption does."""
-    leaving = [uid for uid, placed in cluster.plain.pods.items() if placed.spec.node_name == "n0"]
-    staying = {uid: placed for uid, placed in cluster.plain.pods.items() if uid not in leaving}
-    plain = dataclasses.replace(cluster.plain, pods=staying)
-    what_if = without_pods_of_node(cluster.snapshot(), "n0")
-    _check_filter(plain, what_if, plugin, (pod, cluster.info(pod)))
+    plugin = InterPodAffinity(args)
+    check_a_life(
+        RandomCluster(seed, affinity=True),
+        partial(_check_filter, plugin),
+        partial(_check_score, plugin),
+    )
 
 
 def _check_filter(
-    plain: PlainCluster, snapshot: Snapshot, plugin: InterPodAffinity, asking: tuple[Pod, PodInfo]
+    plugin: InterPodAffinity, plain: PlainCluster, snapshot: Snapshot, asking: Asking
 ) -> None:
     (pod, info), state = asking, CycleState()
     expected = twin.pre_filter(plain, pod)
@@ -116,13 +99,10 @@ def _check_filter(
     assert found == {name: reason for name, reason in wanted.items() if reason}
 
 
-def _check_score(cluster: MirroredCluster, plugin: InterPodAffinity, pod: Pod, subset: int) -> None:
-    info, state, snapshot = cluster.info(pod), CycleState(), cluster.snapshot()
-    everywhere = existing_nodes(snapshot)
-    chosen = [bool(subset >> int(name[1:]) & 1) for name in everywhere.names]
-    view = snapshot.view(everywhere.rows[chosen])
-    if not len(view):
-        return
+def _check_score(
+    plugin: InterPodAffinity, cluster: MirroredCluster, asking: Asking, view: NodeView
+) -> None:
+    (pod, info), state = asking, CycleState()
     weights = twin.Weights(
         plugin.args.hard_pod_affinity_weight, plugin.args.ignore_preferred_terms_of_existing_pods
     )

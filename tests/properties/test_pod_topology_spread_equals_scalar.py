@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
+from functools import partial
 from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowage.api.objects.pod import Pod, TopologySpreadConstraint
+from stowage.api.objects.pod import TopologySpreadConstraint
 from stowage.framework.cycle_state import CycleState
 from stowage.plugins.pod_topology_spread import (
     DefaultConstraint,
@@ -16,16 +16,11 @@ from stowage.plugins.pod_topology_spread import (
     PodTopologySpreadArgs,
 )
 from stowage.state import snapshot as snapshots
-from stowage.state.pods.pod_info import PodInfo
-from stowage.state.snapshot import Snapshot
+from stowage.state.snapshot import NodeView, Snapshot
+from tests.properties.plugin_life import Asking, check_a_life
 from tests.support.builders import HOSTNAME, ZONE
 from tests.support.generators.random_cluster import RACK, RandomCluster
-from tests.support.mirrored_cluster import (
-    MirroredCluster,
-    existing_nodes,
-    verdicts_by_node,
-    without_pods_of_node,
-)
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
 from tests.support.plugins.shared_scores import check_shared_scores
 from tests.support.scalar import pod_topology_spread as twin
 from tests.support.scalar.cluster import PlainCluster
@@ -63,15 +58,12 @@ def test_verdicts_and_scores_equal_the_twins(
 
 
 def _check_a_life(seed: int, args: PodTopologySpreadArgs) -> None:
-    world = RandomCluster(seed, spread=True)
-    plugin, cluster = PodTopologySpread(args), world.cluster
-    pending = [world.pending_pod(f"pending-{index}") for index in range(3)]
-    for _ in range(6):
-        for pod in pending:
-            _check_filter(cluster.plain, cluster.snapshot(), plugin, (pod, cluster.info(pod)))
-            _check_score(cluster, plugin, pod, world.random.choice((0b1111111, 0b0101010)))
-        _check_what_if(cluster, plugin, pending[0])
-        world.happen()
+    plugin = PodTopologySpread(args)
+    check_a_life(
+        RandomCluster(seed, spread=True),
+        partial(_check_filter, plugin),
+        partial(_check_score, plugin),
+    )
 
 
 def _twin_defaults(args: PodTopologySpreadArgs) -> twin.Defaults:
@@ -88,17 +80,8 @@ def _twin_defaults(args: PodTopologySpreadArgs) -> twin.Defaults:
     return twin.Defaults(listed, system=False)
 
 
-def _check_what_if(cluster: MirroredCluster, plugin: PodTopologySpread, pod: Pod) -> None:
-    """Compare without the pods of one node, as preemption does."""
-    leaving = [uid for uid, placed in cluster.plain.pods.items() if placed.spec.node_name == "n0"]
-    staying = {uid: placed for uid, placed in cluster.plain.pods.items() if uid not in leaving}
-    plain = dataclasses.replace(cluster.plain, pods=staying)
-    what_if = without_pods_of_node(cluster.snapshot(), "n0")
-    _check_filter(plain, what_if, plugin, (pod, cluster.info(pod)))
-
-
 def _check_filter(
-    plain: PlainCluster, snapshot: Snapshot, plugin: PodTopologySpread, asking: tuple[Pod, PodInfo]
+    plugin: PodTopologySpread, plain: PlainCluster, snapshot: Snapshot, asking: Asking
 ) -> None:
     (pod, info), state = asking, CycleState()
     expected = twin.pre_filter(plain, _twin_defaults(plugin.args), pod)
@@ -113,14 +96,9 @@ def _check_filter(
 
 
 def _check_score(
-    cluster: MirroredCluster, plugin: PodTopologySpread, pod: Pod, subset: int
+    plugin: PodTopologySpread, cluster: MirroredCluster, asking: Asking, view: NodeView
 ) -> None:
-    info, state, snapshot = cluster.info(pod), CycleState(), cluster.snapshot()
-    everywhere = existing_nodes(snapshot)
-    chosen = [bool(subset >> int(name[1:]) & 1) for name in everywhere.names]
-    view = snapshot.view(everywhere.rows[chosen])
-    if not len(view):
-        return
+    (pod, info), state = asking, CycleState()
     feasible = [cluster.plain.nodes[name] for name in view.names]
     expected = twin.scores(cluster.plain, _twin_defaults(plugin.args), pod, feasible)
     assert plugin.pre_score(state, info, view).is_skip == (expected is None)

@@ -98,7 +98,9 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_planted_fault_is_found(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     fault = PLANTED[name]
     usual = getattr(fault.owner, fault.method)
     monkeypatch.setattr(fault.owner, fault.method, fault.plant(usual))

@@ -386,5 +386,5 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_planted_fault_is_found(name: str) -> None:
+def test_a_planted_fault_is_found(name: str) -> None:
     assert_found(PLANTED[name])

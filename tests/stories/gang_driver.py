@@ -18,7 +18,13 @@ from stowage.api.events import (
     PodGroupGone,
     PodGroupSeen,
 )
-from stowage.api.instructions import BindPod, EvictPod, Instruction, PatchPodGroupStatus
+from stowage.api.instructions import (
+    BindPod,
+    EvictPod,
+    Instruction,
+    PatchPodGroupStatus,
+    PatchPodStatus,
+)
 from stowage.api.objects.meta import Condition, ObjectMeta
 from stowage.api.objects.pod import Pod, PodSchedulingGroup
 from stowage.api.objects.pod_groups import (
@@ -133,6 +139,11 @@ class GangDriver(EngineDriver):
         """Status, reason and message of a group's condition; empty without one."""
         found = self.groups[name].status.conditions
         return (found[0].status, found[0].reason, found[0].message) if found else ("", "", "")
+
+    def take_messages(self) -> dict[str, str]:
+        """The message of the last condition of each pod, by name."""
+        patches = self.take(PatchPodStatus)
+        return {each.pod.name: each.message for each in patches if each.reason}
 
     def carry_out(self, instructions: Iterable[Instruction]) -> None:
         """Write conditions, bind pods and delete victims, each with what the watches show then."""

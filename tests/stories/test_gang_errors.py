@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from stowage.api.instructions import AttemptResult, BindPod, PatchPodStatus, PodGroupAttemptResult
+from stowage.api.instructions import AttemptResult, BindPod, PodGroupAttemptResult
 from stowage.framework.authoring import (
     ACCEPT_ALL,
     SUCCESS,
@@ -66,10 +66,6 @@ def _attempted(plugin: Stops, min_count: int = 3) -> GangDriver:
     return driver
 
 
-def _messages(driver: GangDriver) -> dict[str, str]:
-    return {each.pod.name: each.message for each in driver.take(PatchPodStatus) if each.reason}
-
-
 FAULTS = {
     'running "Stops" filter plugin: the disk is on fire': Stops("filter"),
     'running Reserve plugin "Stops": the disk is on fire': Stops("reserve"),
@@ -88,7 +84,7 @@ def test_an_error_about_one_member_is_an_error_of_the_whole_group(text: str) -> 
     (result,) = driver.take(PodGroupAttemptResult)
     assert (result.result, result.message) == ("error", group_text)
     assert driver.condition() == ("False", "SchedulerError", group_text)
-    assert _messages(driver) == {"p-0": group_text, "p-1": text, "p-2": group_text}
+    assert driver.take_messages() == {"p-0": group_text, "p-1": text, "p-2": group_text}
     results = driver.take(AttemptResult)
     assert [each.result for each in results] == ["error"] * 3
     assert len({each.configuration for each in results}) == 1
@@ -103,14 +99,14 @@ def test_a_rejected_member_keeps_a_gang_waiting_that_needs_it(point: str) -> Non
     assert driver.take(BindPod) == []
     (result,) = driver.take(PodGroupAttemptResult)
     assert (result.result, result.num_fitting) == ("unschedulable", 2)
-    assert set(_messages(driver)) == {"p-0", "p-1", "p-2"}
+    assert set(driver.take_messages()) == {"p-0", "p-1", "p-2"}
 
 
 @pytest.mark.parametrize("point", ["reserve", "permit"])
 def test_a_rejected_member_has_its_own_reason_when_the_others_are_bound(point: str) -> None:
     driver = _attempted(Stops(point, unschedulable("not today")), min_count=2)
     assert driver.bound() == ["p-0", "p-2"]
-    assert _messages(driver) == {"p-1": "0/1 nodes are available: 1 not today."}
+    assert driver.take_messages() == {"p-1": "0/1 nodes are available: 1 not today."}
     results = {each.pod.name: each.result for each in driver.take(AttemptResult)}
     assert results == {"p-0": "scheduled", "p-1": "unschedulable", "p-2": "scheduled"}
 

@@ -1,4 +1,4 @@
-"""Gangs: quorum, all or nothing, surplus, late members, deletion, conditions and retries."""
+"""Gangs: all or nothing, in which order members are tried, and when a gang is tried again."""
 
 from __future__ import annotations
 
@@ -6,45 +6,28 @@ from typing import Any
 
 import pytest
 
-from stowage.api.config.extenders import Extenders
 from stowage.api.config.feature_gates import parse_feature_gates
-from stowage.api.config.types import Extender
-from stowage.api.events import BindFailed, ExtendersAnswered, NodeSeen
+from stowage.api.events import NodeSeen
 from stowage.api.instructions import (
     AttemptResult,
     BindPod,
-    ConsultExtenders,
     EmitEvent,
     PatchPodGroupStatus,
-    PatchPodStatus,
     PodGroupAttemptResult,
 )
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Affinity, PodAffinity
 from stowage.engine import Engine
-from stowage.framework import (
-    ACCEPT_ALL,
-    FilterVerdict,
-    PluginTraits,
-    PreFilterResult,
-    Reads,
-    Timings,
-)
+from stowage.framework import ACCEPT_ALL, FilterVerdict, PluginTraits, PreFilterResult, Reads
 from stowage.state import PodInfo
 from tests.stories.gang_driver import GangDriver, make_group, make_member
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
-from tests.support.durations import Unobserved
 from tests.support.engines import configurable_engine
 
 FITTED = (
     "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "
     "one or more plugins asked to wait and no plugin rejected pod"
 )
-
-
-def _messages(driver: GangDriver) -> dict[str, str]:
-    """Pod -> the message of its last condition."""
-    return {each.pod.name: each.message for each in driver.take(PatchPodStatus) if each.reason}
 
 
 def test_a_gang_is_bound_as_a_whole_and_marked_as_scheduled() -> None:
@@ -89,7 +72,7 @@ def test_a_gang_that_does_not_fit_leaves_nothing_behind_and_tells_why() -> None:
         "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: "
         "0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
-    assert sorted(_messages(driver).values()) == [own, FITTED, FITTED]
+    assert sorted(driver.take_messages().values()) == [own, FITTED, FITTED]
     rejected = {plugin: n for (_, plugin), n in driver.engine.unschedulable_counts().items()}
     assert rejected == {"NodeResourcesFit": 3, "GangScheduling": 3}
     assert driver.take(BindPod) == []
@@ -106,7 +89,7 @@ def test_an_unplaceable_member_beyond_the_minimum_does_not_hold_the_others() -> 
     driver.create_members("p-0", "p-1")
     driver.run()
     assert driver.bound() == ["p-0", "p-1"]
-    assert "didn't match Pod's node affinity/selector" in _messages(driver)["q"]
+    assert "didn't match Pod's node affinity/selector" in driver.take_messages()["q"]
     assert driver.condition() == ("True", "Scheduled", "")
     driver.run(60)
     assert driver.condition() == ("True", "Scheduled", "")
@@ -226,100 +209,6 @@ def test_the_anti_affinity_of_an_earlier_member_keeps_a_later_one_off_its_node()
     assert {driver.node_of("first"), driver.node_of("second")} == {"a", "b"}
 
 
-def test_a_late_member_of_a_bound_gang_goes_in_alone() -> None:
-    driver = GangDriver()
-    driver.add_nodes("a", cpu="3")
-    driver.show_group(make_group(min_count=2))
-    driver.create_members("p-0", "p-1")
-    driver.run()
-    driver.create_members("p-2", "p-3")
-    driver.run()
-    assert driver.bound() == ["p-0", "p-1", "p-2"]
-
-
-def test_a_late_member_takes_a_pending_gang_along_without_waiting_for_its_backoff() -> None:
-    driver = GangDriver()
-    driver.add_nodes("a", cpu="2")
-    driver.show_group(make_group(min_count=2))
-    driver.create_members("big-0", "p-0", cpu="2")
-    driver.run()
-    driver.create_members("p-1", cpu="0")
-    driver.run()
-    assert "p-1" in driver.bound()
-    assert len(driver.bound()) == 2
-
-
-def test_replacements_below_the_minimum_wait_for_each_other() -> None:
-    driver = GangDriver()
-    driver.add_nodes("a", cpu="4")
-    driver.show_group(make_group(min_count=3))
-    driver.create_members("p-0", "p-1", "p-2")
-    driver.run()
-    driver.delete("p-0")
-    driver.delete("p-1")
-    driver.create_members("q-0")
-    driver.run(10)
-    assert driver.bound() == ["p-2"]
-    driver.create_members("q-1")
-    driver.run(2)
-    assert driver.bound() == ["p-2", "q-0", "q-1"]
-
-
-def test_a_deleted_member_no_longer_counts_for_the_quorum() -> None:
-    driver = GangDriver()
-    driver.add_nodes("a", cpu="4")
-    driver.show_group(make_group(min_count=3))
-    driver.create_members("p-0", "p-1")
-    driver.delete("p-0")
-    driver.create_members("q")
-    driver.run(5)
-    assert driver.bound() == []
-    driver.create_members("r")
-    driver.run()
-    assert driver.bound() == ["p-1", "q", "r"]
-
-
-def test_a_group_made_anew_with_a_lower_minimum_releases_its_members() -> None:
-    driver = GangDriver()
-    driver.add_nodes("a", cpu="4")
-    driver.show_group(make_group(min_count=5))
-    driver.create_members("p-0", "p-1", "p-2")
-    driver.delete_group()
-    driver.run(5)
-    assert driver.bound() == []
-    driver.show_group(make_group(min_count=3))
-    driver.run()
-    assert driver.bound() == ["p-0", "p-1", "p-2"]
-
-
-def test_bound_members_of_a_deleted_group_count_when_it_is_made_anew() -> None:
-    driver = GangDriver()
-    driver.add_nodes("a", cpu="4")
-    driver.show_group(make_group(min_count=2))
-    driver.create_members("p-0", "p-1")
-    driver.run()
-    driver.delete_group()
-    driver.create_members("p-2")
-    driver.run(3)
-    assert driver.bound() == ["p-0", "p-1"]
-    driver.show_group(make_group(min_count=3))
-    driver.run(2)
-    assert driver.bound() == ["p-0", "p-1", "p-2"]
-
-
-def test_a_gated_member_counts_for_the_quorum_and_follows_later() -> None:
-    driver = GangDriver()
-    driver.add_nodes("a", cpu="4")
-    driver.show_group(make_group(min_count=2))
-    driver.show(make_member("gated", gates=["hold"]))
-    driver.create_members("p-0", "p-1")
-    driver.run()
-    assert driver.bound() == ["p-0", "p-1"]
-    driver.show(make_member("gated"))
-    driver.run(2)
-    assert driver.bound("gated") == ["gated"]
-
-
 def test_a_basic_group_needs_its_object_and_no_quorum() -> None:
     driver = GangDriver()
     driver.add_nodes("a", cpu="2")
@@ -330,98 +219,6 @@ def test_a_basic_group_needs_its_object_and_no_quorum() -> None:
     driver.run(2)
     assert driver.bound() == ["p-0", "p-1"]
     assert driver.condition() == ("True", "Scheduled", "")
-
-
-def test_a_member_that_is_being_deleted_drops_out_of_the_attempt() -> None:
-    driver = GangDriver()
-    driver.add_nodes("a", cpu="4")
-    driver.show_group(make_group(min_count=2))
-    driver.show(make_member("leaving", terminating=True))
-    driver.create_members("p-0")
-    driver.run()
-    assert driver.bound() == []
-    notes = [each.note for each in driver.take(EmitEvent)]
-    assert "skip schedule deleting pod: default/leaving" in notes
-
-
-def test_a_binding_that_fails_is_tried_again_alone() -> None:
-    driver = GangDriver(holds_bindings=True)
-    driver.add_nodes("a", cpu="4")
-    driver.show_group(make_group(min_count=2))
-    driver.create_members("p-0", "p-1")
-    driver.schedule()
-    first, second = driver.take(BindPod)
-    driver.holds_bindings = False
-    driver.carry_out([first])
-    driver.handle(BindFailed(second.pod.uid, "a", "conflict"))
-    driver.run(3)
-    assert driver.bound() == ["p-0", "p-1"]
-
-
-def test_a_new_leader_finishes_a_gang_of_which_some_members_are_bound() -> None:
-    driver = GangDriver()
-    driver.add_nodes("a", cpu="3")
-    driver.show(make_member("p-0", node="a"))
-    driver.show_group(make_group(min_count=3))
-    driver.create_members("p-1", "p-2")
-    driver.run()
-    assert driver.bound() == ["p-0", "p-1", "p-2"]
-
-
-def _scheduled_one_by_one() -> GangDriver:
-    """A driver with an extender that filters: its round trips keep members apart."""
-    extender = Extender(url_prefix="http://picky", filter_verb="filter")
-    driver = GangDriver(extenders=Extenders((extender,), 16))
-    driver.add_nodes("a", cpu="2")
-    driver.show_group(make_group(min_count=2))
-    driver.create_members("p-0", "p-1")
-    driver.schedule(1)
-    return driver
-
-
-def _answer(driver: GangDriver) -> None:
-    """Let the extender accept all nodes it was asked about."""
-    for asked in driver.take(ConsultExtenders):
-        driver.handle(ExtendersAnswered(asked.pod.uid, asked.number, asked.node_names))
-        driver.schedule(1)
-
-
-def test_members_that_need_extenders_wait_for_each_other_at_permit() -> None:
-    driver = _scheduled_one_by_one()
-    _answer(driver)
-    assert [each.pod.name for each in driver.engine.waiting_pods()] == ["p-0"]
-    assert driver.bound() == []
-    driver.schedule(1)
-    _answer(driver)
-    assert driver.bound() == ["p-0", "p-1"]
-
-
-def test_the_wait_of_a_member_for_its_companions_is_measured() -> None:
-    class PermitWaits(Unobserved):
-        def observe_permit_wait(self, *durations: Any) -> None:
-            observed.append(durations)
-
-    observed: list[tuple[Any, ...]] = []
-    driver = _scheduled_one_by_one()
-    driver.engine.take_durations(Timings(lambda: 0.0, PermitWaits()))
-    _answer(driver)
-    driver.advance(7.0)
-    driver.schedule(1)
-    _answer(driver)
-    assert driver.bound() == ["p-0", "p-1"]
-    assert observed == [("Success", 7.0)]
-
-
-def test_a_member_whose_companions_do_not_come_gives_its_place_back_after_five_minutes() -> None:
-    driver = _scheduled_one_by_one()
-    _answer(driver)
-    driver.delete("p-1")
-    driver.advance(299.0)
-    assert driver.engine.cache_counts()["assumed_pods"] == 1
-    driver.advance(1.0)
-    assert driver.engine.cache_counts()["assumed_pods"] == 0
-    text = "rejected due to timeout after waiting 5m0s at plugin GangScheduling"
-    assert text in _messages(driver)["p-0"]
 
 
 def test_without_gang_scheduling_whatever_fits_is_bound_even_without_the_group() -> None:
@@ -453,7 +250,7 @@ def test_members_with_different_scheduler_names_all_fail() -> None:
     driver.schedule(1)
     assert driver.bound() == []
     text = "all pods in a single pod group should have the same .spec.schedulerName set, got: "
-    messages = list(_messages(driver).values())
+    messages = list(driver.take_messages().values())
     assert len(messages) == 2
     assert all(each.startswith(text) for each in messages)
     results = driver.take(AttemptResult)

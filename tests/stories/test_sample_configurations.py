@@ -252,21 +252,6 @@ def test_every_sample_has_a_scenario() -> None:
     assert {file.name for file in CONFIG.iterdir()} == set(SCENARIOS)
 
 
-def test_the_legacy_profile_has_exactly_the_priorities_of_1_12() -> None:
-    (framework,) = make_frameworks(read_configuration(CONFIG / "legacy-1.12.yaml"))
-    assert framework.profile.weights == {
-        "SelectorSpread": 1,
-        "InterPodAffinityPriority": 1,
-        "LeastRequestedPriority": 1,
-        "BalancedResourceAllocation": 1,
-        "NodePreferAvoidPods": 10000,
-        "NodeAffinityPriority": 1,
-        "TaintTolerationPriority": 1,
-        "ImageLocalityPriority": 1,
-    }
-    assert framework.profile.percentage_of_nodes_to_score == 50
-
-
 @pytest.mark.parametrize(
     ("file", "provider"),
     [

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 import tomllib
-from importlib.metadata import version
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 PYPROJECT = Path("pyproject.toml").read_text(encoding="utf-8")
 PROJECT = tomllib.loads(PYPROJECT)["project"]
@@ -20,6 +23,8 @@ ALL = [
 OTHERS = [each for each in ALL if not each.startswith("stowage")]
 VERSION = Path("scheduler/stowage/VERSION").read_text(encoding="utf-8").strip()
 MOST_AT_RUN_TIME = 14
+#: Modules that are a part of what another distribution offers.
+PARTS = {"distributed": ["dask"], "multidict": ["aiohttp"], "yarl": ["aiohttp"]}
 CODE = ("scheduler", "simcluster", "benchmarks", "tests")
 
 
@@ -39,6 +44,46 @@ def test_each_run_time_dependency_is_bounded_and_installed_within_its_range(
     requirement = Requirement(dependency)
     assert {each.operator for each in requirement.specifier} == {">=", "<"}
     assert version(requirement.name) in requirement.specifier
+
+
+@pytest.mark.parametrize(
+    ("folder", "project"),
+    [("scheduler", "."), ("simcluster", "simcluster"), ("benchmarks", "benchmarks")],
+)
+def test_a_distribution_declares_exactly_what_it_imports(folder: str, project: str) -> None:
+    declared = tomllib.loads(Path(project, "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    run_time = _names(declared["dependencies"])
+    extras = declared.get("optional-dependencies", {}).values()
+    known = run_time.union({declared["name"]}, *map(_names, extras))
+    imported = _imported_distributions(Path(folder))
+    assert [module for module, places in imported.items() if not places & known] == []
+    assert run_time - set().union(*imported.values()) == set()
+
+
+def _names(requirements: list[str]) -> set[str]:
+    return {canonicalize_name(Requirement(each).name) for each in requirements}
+
+
+def _imported_distributions(folder: Path) -> dict[str, set[str]]:
+    """The distributions from which an imported module may be, by module."""
+    modules = {
+        name.partition(".")[0]
+        for file in folder.rglob("*.py")
+        if "tests" not in file.parts
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for name in _imported_modules(node)
+    }
+    known = {**packages_distributions(), **PARTS}
+    return {
+        name: {canonicalize_name(each) for each in known[name]}
+        for name in sorted(modules - sys.stdlib_module_names)
+    }
+
+
+def _imported_modules(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [each.name for each in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from typing import Annotated, TypeAlias
 import msgspec
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from stowage_benchmarks.result_files import check_file
 
@@ -97,7 +96,7 @@ def chaos(
     from its recording.
     """
     # The Kubernetes client takes a while to import; --help need not wait for it.
-    from simcluster.harness.failures import FAILURES  # noqa: PLC0415
+    from simcluster.harness.failures import FAILURES, failure_line  # noqa: PLC0415
     from stowage_benchmarks.chaos.judge import ChaosOptions  # noqa: PLC0415
     from stowage_benchmarks.chaos.replicas import LeaseTimes  # noqa: PLC0415
     from stowage_benchmarks.chaos.report import print_chaos  # noqa: PLC0415
@@ -119,7 +118,7 @@ def chaos(
     try:
         result = run_chaos(options, lambda text: progress.print(text, style="dim"), logs, report)
     except FAILURES as error:
-        progress.print(f"[red]failed:[/red] {escape(str(error) or repr(error))}")
+        progress.print(failure_line(error))
         raise typer.Exit(1) from error
     if json:
         typer.echo(msgspec.json.format(msgspec.json.encode(result), indent=1).decode())

@@ -17,10 +17,9 @@ from typing import Any, TypeAlias
 import msgspec
 import uvloop
 from rich.console import Console
-from rich.markup import escape
 
 from simcluster.cli.cluster_flags import Shape
-from simcluster.harness.failures import FAILURES
+from simcluster.harness.failures import FAILURES, failure_line
 from simcluster.harness.launch import start_cluster
 from simcluster.harness.processes import ChildProcesses
 from simcluster.ports import reserved_port
@@ -259,7 +258,7 @@ def run_cluster_bench(options: ClusterOptions, console: Console, as_json: bool) 
         try:
             result = uvloop.run(_run(options, processes, Path(name)))
         except (LoadError, *FAILURES) as error:
-            console.print(f"[red]failed:[/red] {escape(str(error))}")
+            console.print(failure_line(error))
             return 1
     if as_json:
         console.out(msgspec.json.encode(result).decode())

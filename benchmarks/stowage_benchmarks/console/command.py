@@ -7,7 +7,6 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 
 def console(
@@ -24,7 +23,7 @@ def console(
     processes, compressed bytes, and how long another request waits meanwhile. The stream is
     measured in this process: CPU time of following a decision, with the pages that are told.
     """
-    from simcluster.harness.failures import FAILURES  # noqa: PLC0415
+    from simcluster.harness.failures import FAILURES, failure_line  # noqa: PLC0415
     from stowage_benchmarks.console.report import print_costs  # noqa: PLC0415
     from stowage_benchmarks.console.run import ConsoleOptions, run_console  # noqa: PLC0415
 
@@ -35,7 +34,7 @@ def console(
             lambda text: progress.print(text, style="dim"),
         )
     except FAILURES as error:
-        progress.print(f"[red]failed:[/red] {escape(str(error) or repr(error))}")
+        progress.print(failure_line(error))
         raise typer.Exit(1) from error
     if json:
         typer.echo(msgspec.json.encode(result).decode())

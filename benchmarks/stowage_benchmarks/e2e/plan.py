@@ -10,9 +10,8 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
-from rich.markup import escape
 
-from simcluster.harness.failures import FAILURES
+from simcluster.harness.failures import FAILURES, failure_line
 from stowage_benchmarks.calibration import calibration_ms
 from stowage_benchmarks.contender import contenders
 from stowage_benchmarks.e2e.report import PlotLibraryMissingError, plot_results, print_results
@@ -79,7 +78,7 @@ def run_plan(plan: E2EPlan, console: Console, plot: Path | None, as_json: bool) 
         if plot is not None:
             plot_results(results, plot)
     except (*FAILURES, PlotLibraryMissingError, ValueError) as error:
-        console.print(f"[red]failed:[/red] {escape(str(error))}")
+        console.print(failure_line(error))
         return 1
     if as_json:
         report = E2EReport(sys.version.split()[0], calibrated_ms, results)

@@ -7,7 +7,6 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 
 def questions(
@@ -22,7 +21,7 @@ def questions(
     stowage shell, which has the cluster in memory: to a new question, and to the same one again.
     All are measured from outside: time, and CPU time of the process and its children.
     """
-    from simcluster.harness.failures import FAILURES  # noqa: PLC0415
+    from simcluster.harness.failures import FAILURES, failure_line  # noqa: PLC0415
     from stowage_benchmarks.questions.report import print_answers  # noqa: PLC0415
     from stowage_benchmarks.questions.run import QuestionOptions, run_questions  # noqa: PLC0415
 
@@ -32,7 +31,7 @@ def questions(
             QuestionOptions(nodes, pods, rounds), lambda text: progress.print(text, style="dim")
         )
     except FAILURES as error:
-        progress.print(f"[red]failed:[/red] {escape(str(error) or repr(error))}")
+        progress.print(failure_line(error))
         raise typer.Exit(1) from error
     if json:
         typer.echo(msgspec.json.encode(result).decode())

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
-from rich.markup import escape
 
-from simcluster.harness.failures import FAILURES
+from simcluster.harness.failures import FAILURES, failure_line
 from stowage_benchmarks.calibration import calibration_ms
 from stowage_benchmarks.contender import contenders
 from stowage_benchmarks.steady.report import print_steady_results
@@ -84,7 +83,7 @@ def run_steady_plan(plan: SteadyPlan, console: Console, as_json: bool) -> int:
                 console.print(f"[dim]{run.contender.name}: {run.workload}, {run.nodes} nodes[/dim]")
             results.append(run_steady(run))
     except (*FAILURES, ValueError) as error:
-        console.print(f"[red]failed:[/red] {escape(str(error))}")
+        console.print(failure_line(error))
         return 1
     if as_json:
         report = SteadyReport(sys.version.split()[0], calibrated_ms, results)

@@ -117,6 +117,11 @@ def _warning_error(warning: str | None) -> str | None:
     return f"{why}{index}"
 
 
+def are_same(values: list[Any]) -> bool:
+    """Whether the internal version has the values of all versions in one place."""
+    return bool(values) and all(value == values[0] for value in values)
+
+
 def part_errors(versions: list[Json]) -> Iterator[FieldError]:
     """Errors of the scale subresources and of the columns of all versions."""
     yield from _in_place(versions, "subresources", _subresource_errors)
@@ -127,7 +132,7 @@ def _in_place(
     versions: list[Json], key: str, check: Callable[[Any, str], Iterator[FieldError]]
 ) -> Iterator[FieldError]:
     parts = [version.get(key) for version in versions]
-    if parts and all(part == parts[0] for part in parts):
+    if are_same(parts):
         yield from check(parts[0], f"spec.{key}")
         return
     for index, part in enumerate(parts):

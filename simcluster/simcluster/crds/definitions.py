@@ -70,7 +70,7 @@ def validate_definition(definition: Json, old: Json | None = None) -> list[Field
     errors += parts.count_errors(spec.get("versions"))
     errors += parts.names_errors(names)
     schemas = [_schema_of(version) for version in versions]
-    if schemas and schemas[0] is not None and _are_same(schemas):
+    if parts.are_same(schemas) and schemas[0] is not None:
         # The internal version, which is validated, has the schema of all versions in one place.
         place, name = "spec.validation.openAPIV3Schema", versions[0].get("name")
         errors += _root_errors(schemas[0], place, is_unchanged=name in unchanged)
@@ -92,10 +92,6 @@ def _storage_versions(spec: Json) -> list[str]:
 def _schema_of(version: Json) -> Json | None:
     schema: Json | None = (version.get("schema") or {}).get("openAPIV3Schema")
     return schema
-
-
-def _are_same(schemas: list[Json | None]) -> bool:
-    return all(schema == schemas[0] for schema in schemas)
 
 
 def _unchanged_versions(versions: list[Json], old: Json | None) -> set[str]:
@@ -125,7 +121,7 @@ def _version_errors(versions: list[Json], unchanged: set[str]) -> Iterator[Field
         yield from parts.version_name_errors(f"{field}.name", version.get("name") or "")
         yield from parts.deprecation_errors(version, field)
         schema = schemas[index]
-        if schema is not None and not _are_same(schemas):
+        if schema is not None and not parts.are_same(schemas):
             place = f"{field}.schema.openAPIV3Schema"
             yield from _root_errors(schema, place, is_unchanged=version["name"] in unchanged)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from simcluster.apiserver.errors import FieldError, duplicate_value, invalid_value, required
+from simcluster.crds.definition_parts import are_same
 
 Json = dict[str, Any]
 
@@ -29,8 +30,8 @@ def selectable_errors(versions: list[Json]) -> Iterator[FieldError]:
     """
     fields = [version.get("selectableFields") for version in versions]
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
-    has_one_schema = _are_same(schemas)
-    if _are_same(fields):
+    has_one_schema = are_same(schemas)
+    if are_same(fields):
         schema = schemas[0] if has_one_schema else None
         why = "may only be set when validations.schema is included"
         yield from _version_errors(fields[0] or [], schema, "spec.selectableFields", why)
@@ -40,10 +41,6 @@ def selectable_errors(versions: list[Json]) -> Iterator[FieldError]:
         schema = None if has_one_schema else schemas[index]
         place = f"spec.versions[{index}].selectableFields"
         yield from _version_errors(found or [], schema, place, why)
-
-
-def _are_same(parts: list[Any]) -> bool:
-    return bool(parts) and all(part == parts[0] for part in parts)
 
 
 def _version_errors(

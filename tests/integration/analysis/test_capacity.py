@@ -8,30 +8,9 @@ from typing import Any
 
 import yaml
 
-from tests.integration.analysis.test_explain import run_stowage
+from tests.integration.analysis.commands import POD, objects, run_stowage
 
 Json = dict[str, Any]
-
-
-def objects(tmp_path: Path) -> str:
-    nodes = [
-        {
-            "kind": "Node",
-            "metadata": {"name": name, "uid": name, "labels": {"pool": pool}},
-            "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "110"}},
-        }
-        for name, pool, cpu in (("n1", "small", "2"), ("n2", "large", "8"), ("n3", "large", "9"))
-    ]
-    file = tmp_path / "cluster.json"
-    file.write_text(json.dumps(nodes))
-    return str(file)
-
-
-POD = {
-    "kind": "Pod",
-    "metadata": {"name": "p"},
-    "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]},
-}
 
 
 def test_the_number_is_counted_for_each_group_of_nodes(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,10 @@ import yaml
 
 from simcluster.tests.support.api_client import NODES, PODS, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
+from tests.integration.analysis.commands import run_stowage
 from tests.integration.scheduling.cluster import Cluster
 
 Json = dict[str, Any]
-
-
-def run_stowage(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "stowage.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, input=stdin, check=False)
 
 
 def explain(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:

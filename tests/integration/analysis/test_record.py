@@ -14,7 +14,7 @@ import pytest
 
 from simcluster import write_kubeconfig
 from simcluster.tests.support.api_client import ApiClient
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 from stowage.api.events import AssignedPodSeen, Event, NodeSeen, PendingPodGone, PendingPodSeen
 from stowage.recording.reader import Recording, find_recording
 from tests.support.integration.audited_cluster import (
@@ -80,9 +80,7 @@ def is_recorded(folder: Path, condition: Callable[[Event], bool]) -> bool:
 
 
 async def until_recorded(folder: Path, condition: Callable[[Event], bool]) -> None:
-    async with asyncio.timeout(WAIT_TIMEOUT_S):
-        while not is_recorded(folder, condition):  # noqa: ASYNC110 - a file
-            await asyncio.sleep(0.05)
+    await wait_until(lambda: is_recorded(folder, condition))
 
 
 async def test_pods_of_another_scheduler_are_recorded_without_a_write(

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from simcluster import FaultRule
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import wait_until
 from tests.support.integration.full_cluster import (
     BINDINGS,
     NUM_PODS,
@@ -108,9 +108,7 @@ async def test_a_process_that_records_in_segments_replays_equal(
                 # What cannot be compressed fills the segments.
                 pod["metadata"]["labels"] = {f"k{key}": token_hex(30) for key in range(30)}
                 full.create(pod)
-            async with asyncio.timeout(WAIT_TIMEOUT_S):
-                while len(list(folder.glob("*.recording"))) < 2:  # noqa: ASYNC110 - files
-                    await asyncio.sleep(0.05)
+            await wait_until(lambda: len(list(folder.glob("*.recording"))) > 1)
             sizes.append(sum(path.stat().st_size for path in folder.iterdir()))
         await full.told_of_bindings(30)
         scheduler.terminate()
@@ -137,11 +135,9 @@ async def test_a_killed_process_leaves_a_recording_that_replays(
     async with process as scheduler:
         await full.drained(1.0)
         (recording,) = folder.iterdir()
-        async with asyncio.timeout(10):
-            written = recording.stat().st_size
-            # The header alone is shorter; the recorder does not notify.
-            while recording.stat().st_size == written:  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
+        # The header alone is shorter.
+        written = recording.stat().st_size
+        await wait_until(lambda: recording.stat().st_size != written)
         scheduler.kill()
         await scheduler.wait()
     answer = await _json(folder)

@@ -18,8 +18,7 @@ from stowage.cli.ask.conversation import answer_line
 from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.source import ClusterContents, read_files
 from stowage.cli.profiles import make_frameworks
-from tests.integration.analysis.test_capacity import POD, objects
-from tests.integration.analysis.test_explain import run_stowage
+from tests.integration.analysis.commands import POD, objects, run_stowage
 
 NO_PROFILES = load_configuration(None)
 

@@ -20,7 +20,7 @@ from stowage.analysis.workload_pods import objects_of_manifests
 from stowage.api.config.loading import load_configuration
 from stowage.cli.profiles import make_frameworks
 from stowage.operator.client.cluster_lists import read_cluster
-from tests.integration.analysis.test_explain import run_stowage
+from tests.integration.analysis.commands import run_stowage
 from tests.integration.scheduling.cluster import Cluster
 from tests.support.integration.running_scheduler import RunningScheduler, running_scheduler
 

@@ -217,16 +217,3 @@ def test_the_image_lists_its_packages_in_cyclonedx(image: Path) -> None:
     assert names == _locked_packages() | {"stowage"}
     (ours,) = [each for each in listed["components"] if each["name"] == "stowage"]
     assert ours["version"] == VERSION
-
-
-def test_every_dependency_is_imported_and_has_a_comment() -> None:
-    text = (ROOT / "pyproject.toml").read_text()
-    names = [
-        re.split(r"[><=~ ]", each)[0] for each in tomllib.loads(text)["project"]["dependencies"]
-    ]
-    sources = "".join(file.read_text() for file in (ROOT / "scheduler").rglob("*.py"))
-    modules = {"pyyaml": "yaml", "google-re2": "re2"}
-    for name in names:
-        assert re.search(rf'^ +"{name}[>=~<][^"]*<[^"]*", +# \S', text, re.MULTILINE), name
-        module = modules.get(name, name.replace("-", "_"))
-        assert re.search(rf"^ *(import|from) {module}\b", sources, re.MULTILINE), name

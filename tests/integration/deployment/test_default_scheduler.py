@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,8 @@ from simcluster import ClusterOptions, SimulatedCluster, service_account_user, w
 from simcluster.auth.rbac import Decision
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User
-from simcluster.tests.integration.test_kubectl import kubectl_for
 from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod, until
+from simcluster.tests.support.kubectl import kubectl_for
 from simcluster.tests.support.timeouts import wait_until
 from tests.integration.deployment.deployed import (
     MANIFESTS,
@@ -43,10 +45,18 @@ KUBE_SCHEDULER = User("system:kube-scheduler", ("system:authenticated",))
 ADMINISTRATOR = "administrator"
 
 
+@dataclass
+class _Requests:
+    """The requests of the scheduler, as verb, resource and name."""
+
+    all: Counter[str] = field(default_factory=Counter)
+    refused: list[str] = field(default_factory=list)
+
+
 @asynccontextmanager
-async def _cluster(user: User) -> AsyncIterator[tuple[SimulatedCluster, ApiClient, list[str]]]:
-    """A cluster with RBAC, and what it refuses to a user whose token is ``scheduler``."""
-    refused: list[str] = []
+async def _cluster(user: User) -> AsyncIterator[tuple[SimulatedCluster, ApiClient, _Requests]]:
+    """A cluster with RBAC, and the requests of a user whose token is ``scheduler``."""
+    requests = _Requests()
     options = ClusterOptions(
         token=ADMINISTRATOR,
         users={"scheduler": user},
@@ -56,8 +66,12 @@ async def _cluster(user: User) -> AsyncIterator[tuple[SimulatedCluster, ApiClien
     )
 
     def audit(asking: User, attributes: Attributes, decision: Decision) -> None:
-        if asking == user and not decision.is_allowed:
-            refused.append(f"{attributes.verb} {attributes.resource} {attributes.name}")
+        if asking != user:
+            return
+        request = f"{attributes.verb} {attributes.resource} {attributes.name}"
+        requests.all[request] += 1
+        if not decision.is_allowed:
+            requests.refused.append(request)
 
     async with (
         SimulatedCluster(options=options) as cluster,
@@ -65,7 +79,7 @@ async def _cluster(user: User) -> AsyncIterator[tuple[SimulatedCluster, ApiClien
     ):
         cluster.server.access.audit = audit
         await api.create(NODES, node("n1"))
-        yield cluster, api, refused
+        yield cluster, api, requests
 
 
 def _is_bound(found: Json) -> bool:
@@ -85,13 +99,14 @@ async def _hold_the_lease(api: ApiClient, holder: str) -> None:
 
 async def test_the_overlay_takes_over_from_kube_scheduler_and_gives_back(tmp_path: Path) -> None:
     objects = installed(OVERLAY)
-    async with _cluster(service_account_user("stowage-system", "stowage")) as (cluster, api, no):
+    user = service_account_user("stowage-system", "stowage")
+    async with _cluster(user) as (cluster, api, requests):
         await apply(api, objects)
         await _hold_the_lease(api, "kube-scheduler-of-the-control-plane")
         await api.create(PODS, pod("a", schedulerName="default-scheduler"))
         kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", cluster.url, "scheduler")
         async with running(await deployed_options(objects, kubeconfig)):
-            await asyncio.sleep(3)
+            await wait_until(lambda: requests.all["get leases kube-scheduler"] > 1)
             assert not _is_bound((await api.get(f"{PODS}/a")).body)
             released = {"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}}
             await api.patch(f"{LEASES}/kube-scheduler", released, MERGE)
@@ -100,7 +115,7 @@ async def test_the_overlay_takes_over_from_kube_scheduler_and_gives_back(tmp_pat
             assert lease["spec"]["holderIdentity"]
         lease = (await api.get(f"{LEASES}/kube-scheduler")).body
         assert not lease["spec"].get("holderIdentity")
-        assert no == []
+        assert requests.refused == []
 
 
 def test_the_overlay_asks_for_no_lease_of_its_own() -> None:
@@ -142,7 +157,7 @@ def _on_this_host(arguments: Sequence[str], kubeconfig: Path) -> list[str]:
 
 async def test_the_static_pod_schedules_with_the_rights_of_kube_scheduler(tmp_path: Path) -> None:
     (scheduler,) = _static_pod()["spec"]["containers"]
-    async with _cluster(KUBE_SCHEDULER) as (cluster, api, refused):
+    async with _cluster(KUBE_SCHEDULER) as (cluster, api, requests):
         await api.create(PODS, pod("a", schedulerName="default-scheduler"))
         picky = pod("picky", schedulerName="default-scheduler", nodeSelector={"disk": "ssd"})
         await api.create(PODS, picky)
@@ -153,7 +168,7 @@ async def test_the_static_pod_schedules_with_the_rights_of_kube_scheduler(tmp_pa
             await until(api, PODS, "picky", lambda found: bool(found["status"].get("conditions")))
             lease = (await api.get(f"{LEASES}/kube-scheduler")).body
             assert lease["spec"]["holderIdentity"]
-        assert refused == []
+        assert requests.refused == []
 
 
 async def test_the_static_pod_reads_the_groups_of_coscheduling_with_the_right_of_the_page(
@@ -161,7 +176,7 @@ async def test_the_static_pod_reads_the_groups_of_coscheduling_with_the_right_of
 ) -> None:
     (scheduler,) = _static_pod()["spec"]["containers"]
     labels = {"scheduling.x-k8s.io/pod-group": "simulation"}
-    async with _cluster(KUBE_SCHEDULER) as (cluster, api, refused):
+    async with _cluster(KUBE_SCHEDULER) as (cluster, api, requests):
         await apply(api, [yaml.safe_load(COSCHEDULING.read_text())])
         group = {
             "apiVersion": "scheduling.x-k8s.io/v1alpha1",
@@ -175,7 +190,7 @@ async def test_the_static_pod_reads_the_groups_of_coscheduling_with_the_right_of
         kubeconfig = write_kubeconfig(tmp_path / "scheduler.conf", cluster.url, "scheduler")
         command_line = _on_this_host(scheduler["args"], kubeconfig)
         async with running(await asyncio.to_thread(options_of, command_line)):
-            await wait_until(lambda: "list podgroups " in refused)
+            await wait_until(lambda: "list podgroups " in requests.refused)
             assert not _is_bound((await api.get(f"{PODS}/member")).body)
             await apply(api, _role_of_the_page("stowage-coscheduling"))
             await until(api, PODS, "member", _is_bound)

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from simcluster import ClusterOptions, SimulatedCluster
-from simcluster.tests.integration.test_kubectl import kubectl_for
 from simcluster.tests.support.api_servers import self_signed_certificate
+from simcluster.tests.support.kubectl import kubectl_for
 from tests.docs.pages import DOCS, blocks
 from tests.integration.deployment.charts import CHART, RefusedError, helm, needs_helm, rendered
 from tests.integration.deployment.deployed import (

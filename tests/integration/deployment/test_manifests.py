@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from simcluster import ClusterOptions, SimulatedCluster
-from simcluster.tests.integration.test_kubectl import kubectl_for
 from simcluster.tests.support.api_client import NODES, PODS, ApiClient, node, pod, until
 from simcluster.tests.support.api_servers import ApiServerUnderTest
+from simcluster.tests.support.kubectl import kubectl_for
 from stowage.cli.config_file import read_configuration
 from tests.integration.deployment.deployed import (
     MANIFESTS,

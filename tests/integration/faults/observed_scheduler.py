@@ -21,7 +21,7 @@ from simcluster.kinds.resources import PODS
 from simcluster.ports import reserved_port
 from simcluster.tests.support.api_client import MERGE, ApiClient
 from simcluster.tests.support.api_client import PODS as PODS_PATH
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 from tests.support.integration.full_cluster import CAPACITY, small_pod
 from tests.support.monitoring.fault_table import Series
 
@@ -117,9 +117,7 @@ class ObservedScheduler:
 
     async def wait_until_leader(self) -> None:
         """Wait until the process has the lease."""
-        async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while "became leader" not in self.events():  # noqa: ASYNC110 - the process does not notify
-                await asyncio.sleep(0.05)
+        await wait_until(lambda: "became leader" in self.events())
 
     async def start(self, port: int | None = None) -> None:
         """Start the process."""

@@ -18,7 +18,7 @@ import structlog
 from simcluster import SimulatedCluster, make_node
 from simcluster.tests.support.api_client import PODS as PODS_PATH
 from simcluster.tests.support.api_client import ApiClient
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import wait_until
 from tests.support.integration.auditor import node_of
 from tests.support.integration.full_cluster import CAPACITY, small_pod
 from tests.support.integration.running_scheduler import running_scheduler
@@ -105,6 +105,7 @@ def _put(cluster: SimulatedCluster, pod: dict[str, Any]) -> None:
 
 
 async def _bound(api: ApiClient, name: str) -> None:
-    async with asyncio.timeout(WAIT_TIMEOUT_S):
-        while not node_of((await api.get(f"{PODS_PATH}/{name}")).body):  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+    async def is_bound() -> bool:
+        return bool(node_of((await api.get(f"{PODS_PATH}/{name}")).body))
+
+    await wait_until(is_bound)

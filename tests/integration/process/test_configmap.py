@@ -25,7 +25,7 @@ from simcluster.tests.support.api_client import (
 )
 from simcluster.tests.support.api_client import pod as make_pod
 from simcluster.tests.support.api_servers import ApiServerUnderTest
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 from stowage.cli import composition
 from stowage.cli.flag_overrides import in_config_map
 from stowage.cli.main import app
@@ -135,9 +135,7 @@ async def _serving(
     process = asyncio.create_task(run(replace(options, stop=stop, owns_process=False)))
     scheduler = Scheduler(api, port)
     try:
-        async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while not await _is_ready(scheduler):  # noqa: ASYNC110 - polled
-                await asyncio.sleep(0.02)
+        await wait_until(lambda: _is_ready(scheduler))
         yield scheduler
     finally:
         stop.set()

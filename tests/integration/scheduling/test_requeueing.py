@@ -6,7 +6,6 @@ at once, so when the former have been tried again, the latter have been left in 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 
 from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import wait_until
 from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.pod import Pod
 from tests.stories.requeue_cases import CASES
@@ -132,9 +131,7 @@ def attempts(running: RunningScheduler) -> dict[str, int]:
 async def until(holds: Any, what: str) -> None:
     """Wait until a condition holds."""
     try:
-        async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while not holds():  # noqa: ASYNC110 - polled on purpose
-                await asyncio.sleep(0.01)
+        await wait_until(lambda: bool(holds()))
     except TimeoutError:
         raise AssertionError(what) from None
 

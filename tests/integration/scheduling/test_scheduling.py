@@ -5,7 +5,6 @@ No kubelet runs. The tests look at bindings, PodScheduled conditions and Events.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import wait_until
 from tests.integration.scheduling.cluster import Cluster
 from tests.support.integration.auditor import scheduled_condition
 from tests.support.integration.running_scheduler import RunningScheduler, running_scheduler
@@ -164,6 +163,4 @@ async def test_an_unschedulable_pod_leaves_the_queue_when_it_is_deleted(
     await cluster.refused("big")
     assert scheduler.num_waiting == 1
     await cluster.delete("big")
-    async with asyncio.timeout(WAIT_TIMEOUT_S):
-        while scheduler.num_waiting:  # noqa: ASYNC110 - the engine does not notify
-            await asyncio.sleep(0.02)
+    await wait_until(lambda: scheduler.num_waiting == 0)

@@ -6,7 +6,6 @@ tests see the scheduler's own writes.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ import pytest
 from simcluster import FaultRule, SimulatedCluster
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import wait_until
 from tests.integration.scheduling.cluster import Cluster
 from tests.integration.scheduling.preemption_cluster import HOSTNAME, PreemptionCluster
 from tests.integration.scheduling.volume_objects import (
@@ -57,9 +56,7 @@ async def scheduler(api_server: ApiServerUnderTest) -> AsyncIterator[RunningSche
     async with running_scheduler(api_server.kubeconfig) as running:
         yield running
         running.engine.validate()
-        async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while running.engine.dump()["storage_assumed"]:  # noqa: ASYNC110 - polled
-                await asyncio.sleep(0.01)
+        await wait_until(lambda: not running.engine.dump()["storage_assumed"])
 
 
 @pytest.mark.usefixtures("scheduler")
@@ -323,10 +320,8 @@ async def test_a_volume_is_bound_although_the_answer_to_the_patch_is_lost(
     assert await volumes.claim_of_volume("disk") == "data"
     await volumes.bind("data", "disk")
     assert await cluster.node_of("p") == "n1"
-    async with asyncio.timeout(WAIT_TIMEOUT_S):
-        # The API shows the node before the answer to the Binding has arrived.
-        while scheduler.engine.dump()["bindings"]:  # noqa: ASYNC110 - the engine does not notify
-            await asyncio.sleep(0.01)
+    # The API shows the node before the answer to the Binding has arrived.
+    await wait_until(lambda: not scheduler.engine.dump()["bindings"])
 
 
 @pytest.mark.usefixtures("scheduler")

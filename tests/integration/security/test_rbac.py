@@ -21,9 +21,9 @@ from simcluster.auth.rbac import Decision, rule_allows
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User
 from simcluster.features import read_features
-from simcluster.tests.integration.test_kubectl import kubectl_for
 from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod
 from simcluster.tests.support.api_servers import ApiServerUnderTest, self_signed_certificate
+from simcluster.tests.support.kubectl import kubectl_for
 from simcluster.tests.support.timeouts import wait_until
 from tests.integration.deployment.deployed import (
     MANIFESTS,

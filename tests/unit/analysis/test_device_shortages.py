@@ -52,7 +52,7 @@ def misses(decision: SchedulingExplanation) -> list[str]:
     return [each.text for each in decision.near_misses]
 
 
-def test_too_few_free_devices() -> None:
+def test_a_shortage_counts_the_devices_that_are_free() -> None:
     other = allocated(make_claim("other"), "n", "d0")
     objects = [*on_one_node("d0", "d1", claim=make_claim("c", request(count=2))), other]
     decision = explained(*objects)
@@ -76,18 +76,18 @@ def test_a_selector_that_matches_nothing_shows_what_it_names() -> None:
     assert explained(*on_one_node(device("d", model="h100"), claim=claim)).outcome == "Scheduled"
 
 
-def test_a_class_that_selects_nothing() -> None:
+def test_a_class_that_selects_nothing_is_named() -> None:
     objects = [make_node("n"), make_class(expression="false"), make_slice("n", ["d"])]
     shortage = only(explained(*objects, make_claim("c")))
     assert (shortage.why, shortage.finding) == (Why.CLASS, "0 of 1 devices are of the class")
 
 
-def test_a_node_without_devices() -> None:
+def test_a_node_without_devices_is_said_to_have_none() -> None:
     shortage = only(explained(make_node("n"), make_class(), make_claim("c")))
     assert (shortage.why, shortage.finding) == (Why.NO_DEVICES, "no devices")
 
 
-def test_a_taint_that_is_not_tolerated() -> None:
+def test_a_taint_that_is_not_tolerated_is_named() -> None:
     decision = explained(*on_one_node(device("d", taints=[TAINT])))
     assert only(decision).finding == "taints tolerated of 0 of 1 devices: broken:NoSchedule"
     assert "fits on node n if request r tolerated broken:NoSchedule" in misses(decision)
@@ -96,7 +96,7 @@ def test_a_taint_that_is_not_tolerated() -> None:
     assert explained(*changed).outcome == "Scheduled"
 
 
-def test_capacity_that_is_short() -> None:
+def test_a_shortage_of_capacity_says_by_how_much() -> None:
     def asking(amount: str) -> ApiStruct:
         return make_claim("c", request(capacity={"requests": {"memory": amount}}))
 
@@ -122,7 +122,7 @@ def partitioned(total: str) -> list[ApiStruct]:
     ]
 
 
-def test_a_counter_that_is_exhausted() -> None:
+def test_a_counter_that_is_exhausted_is_named() -> None:
     decision = explained(*partitioned("8Gi"))
     finding = "counters suffice for 0 of 1 free devices: memory of s short by 4Gi"
     assert only(decision).finding == finding
@@ -130,7 +130,7 @@ def test_a_counter_that_is_exhausted() -> None:
     assert explained(*partitioned("12Gi")).outcome == "Scheduled"
 
 
-def test_a_constraint_that_cannot_be_met() -> None:
+def test_a_constraint_that_cannot_be_met_is_named() -> None:
     claim = make_claim(
         "c", request(count=2), constraints=[{"matchAttribute": "gpu.example.com/model"}]
     )
@@ -140,7 +140,7 @@ def test_a_constraint_that_cannot_be_met() -> None:
     assert shortage.details == ("matchAttribute gpu.example.com/model",)
 
 
-def test_requests_of_one_pod_that_want_the_same_device() -> None:
+def test_requests_of_one_pod_that_want_the_same_device_are_named() -> None:
     claims = [make_claim("c"), make_claim("e")]
     cluster = on_one_node("d", claim=claims[0])
     decision = explained(*cluster, claims[1], pod=pod_with_claims("p", "c", "e"))
@@ -176,7 +176,7 @@ def test_each_alternative_is_named_and_the_nearest_counts() -> None:
     assert misses(decision) == ["fits on node n if 1 more device of class gpu was free"]
 
 
-def test_a_request_for_all_devices_of_which_one_is_in_use() -> None:
+def test_a_request_for_all_devices_of_which_one_is_in_use_is_named() -> None:
     claim = make_claim("c", request(allocationMode="All", count=0))
     other = allocated(make_claim("other"), "n", "d0")
     decision = explained(*on_one_node("d0", "d1", claim=claim), other)
@@ -187,14 +187,14 @@ def test_a_request_for_all_devices_of_which_one_is_in_use() -> None:
     assert explained(*on_one_node("d0", "d1", claim=claim)).outcome == "Scheduled"
 
 
-def test_a_pool_that_is_being_updated() -> None:
+def test_a_pool_that_is_being_updated_is_named() -> None:
     pool = {"name": "n", "generation": 1, "resourceSliceCount": 2}
     shortage = only(explained(*on_one_node("d", pool=pool)))
     assert shortage.why is Why.POOL
     assert shortage.finding == "pools that cannot be used: gpu.example.com/n is being updated"
 
 
-def test_a_claim_that_is_allocated_for_another_node() -> None:
+def test_a_claim_that_is_allocated_for_another_node_is_named() -> None:
     here = NodeSelectorRequirement("metadata.name", "In", ("gone",))
     claim = allocated(make_claim("c"), "n", "d")
     assert claim.status.allocation is not None

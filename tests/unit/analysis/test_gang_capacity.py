@@ -107,7 +107,7 @@ def test_the_count_of_gangs_ends_at_the_limit() -> None:
     assert (answer.fits, answer.is_limited, answer.next_gang) == (3, True, None)
 
 
-def test_gangs_preempt_none() -> None:
+def test_a_gang_is_counted_without_preemption() -> None:
     low = make_pod("low", cpu="2", node="n0", priority=-5)
     gang = model(group(2), pod())
     assert count(gang, *nodes(1), low).fits == 0

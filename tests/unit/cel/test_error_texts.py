@@ -53,7 +53,9 @@ def issues_of(expression: str) -> list[tuple[int, str]]:
         ),
     ],
 )
-def test_syntax_errors(expression: str, issues: list[tuple[int, str]]) -> None:
+def test_a_syntax_error_has_its_position_and_text(
+    expression: str, issues: list[tuple[int, str]]
+) -> None:
     assert issues_of(expression) == issues
 
 

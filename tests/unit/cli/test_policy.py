@@ -108,6 +108,7 @@ def test_the_providers_differ_in_one_priority() -> None:
         "MostRequestedPriority",
     }
     assert filters(default) == filters(autoscaler)
+    assert default.percentage_of_nodes_to_score == autoscaler.percentage_of_nodes_to_score == 50
 
 
 def test_empty_lists_leave_the_mandatory_predicates_and_equal_scores() -> None:

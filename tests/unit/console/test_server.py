@@ -66,7 +66,7 @@ async def test_the_verdicts_about_a_pod(console: ConsoleClient) -> None:
     assert answer["rejections"][0]["plugin"] == "NodeResourcesFit"
 
 
-async def test_a_node(console: ConsoleClient) -> None:
+async def test_a_node_is_shown_with_its_pods_and_decisions(console: ConsoleClient) -> None:
     answer = await console.get("/api/nodes/a")
     assert [each["pod"] for each in answer["pods"]] == ["default/placed"]
     assert [each["id"] for each in answer["decisions"]] == ["d-1"]

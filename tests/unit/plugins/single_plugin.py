@@ -1,16 +1,18 @@
-"""Runs the filter or the score of one plugin."""
+"""Runs PreFilter, Filter or Score of one plugin."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from stowage.api.objects.pod import Pod
-from stowage.api.status import SKIP, SUCCESS, Status
+from stowage.api.objects.volume import StorageObject, Volume
+from stowage.api.status import SKIP, SUCCESS, Code, Status
 from stowage.framework import CycleState, PreFilterResult
 from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
 from stowage.framework.node_verdicts import PluginVerdict
 from stowage.plugins.inter_pod_affinity import InterPodAffinity
 from stowage.plugins.pod_topology_spread import PodTopologySpread
+from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
 
 Verdicts = dict[str, tuple[str, bool]]
@@ -20,6 +22,17 @@ Scores = dict[str, tuple[int, int]]
 def pre_filter(plugin: PreFilterPlugin, cluster: MirroredCluster, pod: Pod) -> PreFilterResult:
     """The result of PreFilter for a pod."""
     return plugin.pre_filter(CycleState(), cluster.info(pod), cluster.snapshot())
+
+
+def pre_filter_of_volume(plugin: PreFilterPlugin, volume: Volume, *objects: StorageObject) -> str:
+    """PreFilter for a pod with this volume: the message of a rejection, else its code."""
+    cluster = MirroredCluster([make_node("n0")])
+    cluster.update_storage(*objects)
+    status = pre_filter(plugin, cluster, make_pod("p", volumes=(volume,))).status
+    if status.is_rejected:
+        assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+        return status.message
+    return status.code.title
 
 
 def refused(plugin: FilterPlugin, cluster: MirroredCluster, pod: Pod) -> dict[str, Status]:

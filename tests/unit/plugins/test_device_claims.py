@@ -1,21 +1,17 @@
-"""Claims of pods: what is scored, given back, shared and moved by events."""
+"""Which devices serve the requests of claims, and which events move the pods of claims."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from stowage.api.cluster_events import QueueingHint
-from stowage.api.instructions import DeallocateClaim
 from stowage.api.objects.device import ResourceClaim
-from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowage.engine.scheduling import Failed, Scheduled, Unschedulable
-from stowage.framework import CycleState
 from stowage.plugins.dynamic_resources.companions import are_in_flight
 from stowage.plugins.dynamic_resources.hints import ClaimHints
-from stowage.state import ClusterCache, make_pod_info
+from stowage.state import make_pod_info
 from stowage.state.devices.devices import ClaimAllocation
 from tests.support.builders import make_node, make_pod
 from tests.support.device_builders import (
@@ -29,89 +25,10 @@ from tests.support.device_builders import (
     quantities,
     request,
 )
-from tests.unit.plugins.device_cluster import cluster_of, framework_for, schedule
+from tests.unit.plugins.device_cluster import cluster_of, schedule
 
 OWN = f'device.attributes["{DRIVER}"]'
 SMALL = f'{OWN}.model == "small"'
-
-
-def _either(*classes: str) -> dict[str, Any]:
-    """A request for a device of the first of these classes that has one."""
-    alternatives = [
-        {"name": name, "deviceClassName": name, "allocationMode": "ExactCount", "count": 1}
-        for name in classes
-    ]
-    return {"name": "r", "firstAvailable": alternatives}
-
-
-def _got(claim: ResourceClaim, *chosen: str) -> ResourceClaim:
-    """The allocated claim, whose devices are for these alternatives."""
-    allocation = claim.status.allocation
-    assert allocation is not None
-    pairs = zip(allocation.devices.results, chosen, strict=True)
-    results = tuple(replace(result, request=request) for result, request in pairs)
-    devices = replace(allocation.devices, results=results)
-    status = replace(claim.status, allocation=replace(allocation, devices=devices))
-    return replace(claim, status=status)
-
-
-def _raw_scores(cache: ClusterCache, *claims: str) -> list[int]:
-    """The scores of the nodes that pass for a pod with these claims."""
-    state, snapshot = CycleState(), cache.snapshot()
-    framework = framework_for(cache)
-    info = make_pod_info(pod_with_claims("p", *claims), cache.classes)
-    framework.run_pre_filter(state, info, snapshot)
-    rows = framework.run_filter(state, info, snapshot).rows
-    (scores,) = framework.run_score(state, info, snapshot, rows).per_plugin()
-    raw: list[int] = scores.raw.tolist()
-    return raw
-
-
-def test_the_alternative_of_an_allocated_claim_counts_beside_that_of_a_new_one() -> None:
-    old = allocated(make_claim("old", _either("any", "small")), "a", "gpu-1")
-    cache = cluster_of(
-        make_node("a"),
-        make_class("any"),
-        make_class("small", SMALL),
-        make_slice("a", [device("gpu-0", model="small"), device("gpu-1", model="big")]),
-        _got(old, "r/any"),
-        make_claim("new", _either("small", "any")),
-    )
-    assert _raw_scores(cache, "old", "new") == [8 + 8]
-
-
-def test_the_alternatives_of_all_requests_of_an_allocated_claim_count() -> None:
-    requests = [{**_either("any", "small"), "name": name} for name in ("r", "s")]
-    held = allocated(make_claim("c", *requests), "a", "gpu-0", "gpu-1")
-    cache = cluster_of(
-        make_node("a"),
-        make_class("any"),
-        make_class("small", SMALL),
-        make_slice("a", [device(f"gpu-{number}", model="small") for number in range(3)]),
-        _got(held, "r/any", "s/small"),
-        make_claim("new", _either("any", "small")),
-    )
-    assert _raw_scores(cache, "c", "new") == [(8 + 7) + 8]
-
-
-def test_of_several_unavailable_claims_the_first_by_name_is_given_back() -> None:
-    claims = [allocated(make_claim(name), node, "gpu-0") for name, node in (("d", "a"), ("c", "b"))]
-    located = [
-        replace(claim, status=replace(claim.status, allocation=replace(given, node_selector=where)))
-        for claim in claims
-        if (given := claim.status.allocation) is not None
-        for where in [_only_on("nowhere")]
-    ]
-    cache, state = cluster_of(make_node("a"), make_node("b"), make_class(), *located), CycleState()
-    schedule(cache, pod_with_claims("p", "d", "c"), state)
-    (given_back,) = state.take_instructions()
-    assert isinstance(given_back, DeallocateClaim)
-    assert given_back.claim.name == "c"
-
-
-def _only_on(name: str) -> NodeSelector:
-    field = NodeSelectorRequirement("metadata.name", "In", (name,))
-    return NodeSelector((NodeSelectorTerm(match_fields=(field,)),))
 
 
 def test_a_request_that_is_neither_exact_nor_a_list_is_an_error_with_its_name() -> None:

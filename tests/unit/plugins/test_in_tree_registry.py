@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
@@ -7,8 +8,9 @@ from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Toleration, TopologySpreadConstraint
-from stowage.framework import Framework, build_profile
+from stowage.framework import ExtensionPoint, Framework, build_profile
 from stowage.framework.extension_points import FilterPlugin
+from stowage.framework.runtime.row_filter import judges_rows
 from stowage.plugins import in_tree_registry
 from tests.support.builders import ZONE, label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
@@ -40,6 +42,15 @@ def test_every_plugin_is_registered_under_its_own_name() -> None:
     registry = in_tree_registry()
     for name, factory in registry.items():
         assert factory.construct(factory.args()).name == name
+
+
+def test_every_in_tree_filter_plugin_evaluates_many_what_ifs_at_once() -> None:
+    registry = in_tree_registry()
+    plugins = build_profile(msgspec.convert({}, KubeSchedulerProfile), registry).plugins
+    asked = [each for each in plugins[ExtensionPoint.FILTER] if isinstance(each, FilterPlugin)]
+    assert len(asked) == len(plugins[ExtensionPoint.FILTER])
+    assert {"VolumeRestrictions", "NodeVolumeLimits"} <= {plugin.name for plugin in asked}
+    assert [plugin.name for plugin in asked if not judges_rows(plugin)] == []
 
 
 @pytest.mark.parametrize(

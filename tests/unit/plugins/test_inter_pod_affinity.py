@@ -162,7 +162,7 @@ FILTER_CASES: dict[str, tuple[list[Pod], Pod, Verdicts | None]] = {
 
 
 @pytest.mark.parametrize("sentence", FILTER_CASES)
-def test_feasible_nodes_and_reasons(sentence: str) -> None:
+def test_filter_refuses_nodes_with_a_reason(sentence: str) -> None:
     placed, pod, want = FILTER_CASES[sentence]
     assert refused(MirroredCluster(zones(), placed), pod) == want
 
@@ -345,7 +345,7 @@ SCORE_CASES: dict[str, tuple[list[Pod], Pod, Scores | None]] = {
 
 
 @pytest.mark.parametrize("sentence", SCORE_CASES)
-def test_raw_and_normalised_scores(sentence: str) -> None:
+def test_a_pod_is_drawn_to_nodes_and_away_from_others(sentence: str) -> None:
     placed, pod, want = SCORE_CASES[sentence]
     assert scored(MirroredCluster(zones(), placed), pod) == want
 
@@ -395,7 +395,7 @@ ARGS_CASES = {
 
 
 @pytest.mark.parametrize("sentence", ARGS_CASES)
-def test_validation_of_arguments(sentence: str) -> None:
+def test_an_invalid_argument_is_named_with_what_is_expected(sentence: str) -> None:
     given, want = ARGS_CASES[sentence]
     _, errors = decode_args(InterPodAffinityArgs, given, "args")
     assert [str(error) for error in errors] == want

@@ -102,7 +102,9 @@ CASES: dict[str, tuple[str | None, Pod, int]] = {
 
 
 @pytest.mark.parametrize(("annotation", "pod", "want"), CASES.values(), ids=CASES.keys())
-def test_score(annotation: str | None, pod: Pod, want: int) -> None:
+def test_a_node_that_asks_to_avoid_the_pod_scores_nothing(
+    annotation: str | None, pod: Pod, want: int
+) -> None:
     cluster = MirroredCluster([annotated("n1", annotation), annotated("n2", None)])
     assert scores(cluster, NodePreferAvoidPods(NoArgs()), pod) == [want, 100]
 

@@ -1,92 +1,38 @@
-"""PodTopologySpread: filter, score and default constraints."""
+"""PodTopologySpread: which nodes a pod may go to, and how its constraints are kept."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 
 from stowage.api.config.feature_gates import parse_feature_gates
-from stowage.api.objects.meta import LabelSelector, OwnerReference
 from stowage.api.objects.node import Node, Taint
-from stowage.api.objects.pod import Pod, Toleration, TopologySpreadConstraint
+from stowage.api.objects.pod import Pod, Toleration
 from stowage.framework import CycleState
-from stowage.plugins.pod_topology_spread import (
-    DefaultConstraint,
-    PodTopologySpread,
-    PodTopologySpreadArgs,
-)
+from stowage.plugins.pod_topology_spread import PodTopologySpread, PodTopologySpreadArgs
 from stowage.plugins.pod_topology_spread.constraints import ConstraintsOf
 from stowage.plugins.pod_topology_spread.eligibility import EligibleNodes
 from stowage.state.what_if.row_local import RowWhatIf
-from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
+from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node
 from tests.support.mirrored_cluster import (
     MirroredCluster,
     existing_nodes,
     verdicts_by_node,
     without_pod,
 )
-from tests.unit.plugins.single_plugin import Scores, Verdicts, scores, verdicts
-
-SKEWED = ("node(s) didn't match pod topology spread constraints", False)
-UNLABELLED = (
-    "node(s) didn't match pod topology spread constraints (missing required label)",
-    True,
+from tests.unit.plugins.single_plugin import Verdicts, verdicts
+from tests.unit.plugins.spread_pods import (
+    SKEWED,
+    UNLABELLED,
+    incoming,
+    placed,
+    refused,
+    spread,
+    web,
+    zones,
 )
 
-WEB = label_selector({"app": "web"})
 DEDICATED = Taint(key="dedicated", value="db", effect="NoSchedule")
-
-
-def spread(
-    key: str = ZONE, selector: LabelSelector | None = WEB, soft: bool = False, **fields: Any
-) -> TopologySpreadConstraint:
-    """A constraint with maxSkew 1 unless given."""
-    return TopologySpreadConstraint(
-        topology_key=key,
-        label_selector=selector,
-        when_unsatisfiable="ScheduleAnyway" if soft else "DoNotSchedule",
-        **({"max_skew": 1} | fields),
-    )
-
-
-def web(name: str, node: str = "", **fields: Any) -> Pod:
-    return make_pod(name, node=node, **({"labels": {"app": "web"}} | fields))
-
-
-def incoming(*constraints: TopologySpreadConstraint, **fields: Any) -> Pod:
-    return web("p", topology_spread_constraints=constraints, **fields)
-
-
-def zones() -> list[Node]:
-    return [
-        make_node("a1", zone="a"),
-        make_node("a2", zone="a"),
-        make_node("b1", zone="b"),
-        make_node("bare"),
-    ]
-
-
-def placed(*node_names: str, **fields: Any) -> list[Pod]:
-    return [web(f"web-{index}", node, **fields) for index, node in enumerate(node_names)]
-
-
-def refused(
-    cluster: MirroredCluster, pod: Pod, args: PodTopologySpreadArgs | None = None
-) -> Verdicts | None:
-    return verdicts(PodTopologySpread(args), cluster, pod)
-
-
-def scored(
-    cluster: MirroredCluster,
-    pod: Pod,
-    args: PodTopologySpreadArgs | None = None,
-    feasible: Sequence[str] | None = None,
-) -> Scores | None:
-    return scores(PodTopologySpread(args), cluster, pod, feasible)
-
 
 EXTRA_ZONE = [*zones(), make_node("c1", zone="c", taints=[DEDICATED])]
 FILTER_CASES: dict[str, tuple[list[Node], list[Pod], Pod, Verdicts | None]] = {
@@ -221,7 +167,7 @@ FILTER_CASES: dict[str, tuple[list[Node], list[Pod], Pod, Verdicts | None]] = {
 
 
 @pytest.mark.parametrize("sentence", FILTER_CASES)
-def test_feasible_nodes_and_reasons(sentence: str) -> None:
+def test_filter_refuses_nodes_with_a_reason(sentence: str) -> None:
     nodes, pods, pod, want = FILTER_CASES[sentence]
     assert refused(MirroredCluster(nodes, pods), pod) == want
 
@@ -321,165 +267,3 @@ def test_a_node_that_is_not_eligible_frees_nothing_in_its_domain() -> None:
     what_if.remove(~what_if.removed)
     freed = what_if.view(np.arange(len(what_if)))
     assert verdicts_by_node(plugin.filter(state, info, freed), freed) == {"a2": SKEWED}
-
-
-SCORE_CASES: dict[str, tuple[list[Pod], Pod, Scores | None]] = {
-    "a pod without soft constraints is not scored": (placed("a1"), incoming(spread()), None),
-    # log(2 zones + 2) = 1.386: 2 * 1.386 = 2.77 -> 3; 1 * 1.386 -> 1; (3 + 1 - 3) * 100 // 3
-    "the emptier zone scores higher, and nodes without the key score 0": (
-        placed("a1", "a2", "b1"),
-        incoming(spread(soft=True)),
-        {"a1": (3, 33), "a2": (3, 33), "b1": (1, 100), "bare": (0, 0)},
-    ),
-    # 2.77 + 4 = 6.77 -> 7; 1.386 + 4 -> 5; (7 + 5 - 7) * 100 // 7
-    "a larger maxSkew reduces the difference": (
-        placed("a1", "a2", "b1"),
-        incoming(spread(soft=True, max_skew=5)),
-        {"a1": (7, 71), "a2": (7, 71), "b1": (5, 100), "bare": (0, 0)},
-    ),
-    "without any matching pod all rated nodes get 100": (
-        [],
-        incoming(spread(soft=True)),
-        {"a1": (0, 100), "a2": (0, 100), "b1": (0, 100), "bare": (0, 0)},
-    ),
-    # log(4 nodes + 2) = 1.79 per pod on the node itself
-    "by hostname each node counts its own pods": (
-        placed("a1", "a1", "b1"),
-        incoming(spread(HOSTNAME, soft=True)),
-        {"a1": (4, 0), "a2": (0, 100), "b1": (2, 50), "bare": (0, 100)},
-    ),
-    "counts by hostname ignore node affinity": (
-        placed("b1"),
-        incoming(spread(HOSTNAME, soft=True), node_selector={ZONE: "a"}),
-        {"a1": (0, 100), "a2": (0, 100), "b1": (2, 0), "bare": (0, 100)},
-    ),
-    "counts by zone leave out nodes that node affinity excludes": (
-        placed("b1"),
-        incoming(spread(ZONE, soft=True), node_selector={ZONE: "a"}),
-        {"a1": (0, 100), "a2": (0, 100), "b1": (0, 100), "bare": (0, 0)},
-    ),
-}
-
-
-@pytest.mark.parametrize("sentence", SCORE_CASES)
-def test_raw_and_normalised_scores(sentence: str) -> None:
-    pods, pod, want = SCORE_CASES[sentence]
-    assert scored(MirroredCluster(zones(), pods), pod) == want
-
-
-def test_the_weight_depends_on_the_number_of_domains_of_feasible_nodes() -> None:
-    cluster = MirroredCluster(zones(), placed("a1", "a2", "a2"))
-    # one zone among the feasible nodes: 3 * log(1 + 2) = 3.3 -> 3; with two it would be 4
-    got = scored(cluster, incoming(spread(soft=True)), feasible=["a1", "a2"])
-    assert got == {"a1": (3, 100), "a2": (3, 100)}
-
-
-def test_no_node_is_scored_if_no_feasible_node_has_the_keys() -> None:
-    cluster = MirroredCluster(zones(), placed("a1"))
-    assert scored(cluster, incoming(spread(soft=True)), feasible=["bare"]) == {"bare": (0, 0)}
-
-
-REPLICA_SET = OwnerReference(kind="ReplicaSet", name="web", api_version="apps/v1", controller=True)
-STATEFUL_SET = OwnerReference(
-    kind="StatefulSet", name="web", api_version="apps/v1", controller=True
-)
-REPLICATION_CONTROLLER = OwnerReference(
-    kind="ReplicationController", name="web", api_version="v1", controller=True
-)
-JOB = OwnerReference(kind="Job", name="web", api_version="batch/v1", controller=True)
-SELECTED_CASES: dict[str, tuple[str, LabelSelector | None, OwnerReference | None, bool]] = {
-    "a service selects the pod": ("Service", WEB, None, True),
-    "a service selects other pods": ("Service", label_selector({"app": "db"}), None, False),
-    "a service without a selector selects nothing": ("Service", None, None, False),
-    "the owning ReplicaSet selects": ("ReplicaSet", WEB, REPLICA_SET, True),
-    "the owning StatefulSet selects": ("StatefulSet", WEB, STATEFUL_SET, True),
-    "the owning ReplicationController selects": (
-        "ReplicationController",
-        WEB,
-        REPLICATION_CONTROLLER,
-        True,
-    ),
-    "a ReplicaSet that does not own the pod does not count": ("ReplicaSet", WEB, None, False),
-    "owners of other kinds do not count": ("ReplicaSet", WEB, JOB, False),
-    "an owner without a selector selects nothing": ("ReplicaSet", None, REPLICA_SET, False),
-}
-
-
-@pytest.mark.parametrize("sentence", SELECTED_CASES)
-def test_built_in_defaults_apply_to_pods_that_workloads_select(sentence: str) -> None:
-    kind, selector, owner, selected = SELECTED_CASES[sentence]
-    cluster = MirroredCluster(zones(), placed("a1"))
-    cluster.update_workload(kind, "default", "web", selector)
-    assert (scored(cluster, web("p", owner=owner)) is not None) is selected
-
-
-def test_built_in_defaults_score_nodes_without_a_zone_by_hostname() -> None:
-    cluster = MirroredCluster(zones(), placed("a1"))
-    cluster.update_workload("Service", "default", "web", WEB)
-    # own pod: 1 * log(4 nodes + 2) = 1.79, + 2; zone: 1 * log(3 + 2) = 1.61, + 4, where having
-    # no zone counts as a third zone but adds nothing: 9.4, 7.6, 6 and 2
-    assert scored(cluster, web("p")) == {
-        "a1": (9, 22),
-        "a2": (8, 33),
-        "b1": (6, 55),
-        "bare": (2, 100),
-    }
-
-
-def test_built_in_defaults_treat_no_zone_and_an_empty_zone_alike() -> None:
-    nodes = [make_node("bare"), make_node("empty", zone=""), make_node("b1", zone="b")]
-    cluster = MirroredCluster(nodes, placed("bare"))
-    cluster.update_workload("Service", "default", "web", WEB)
-    # zones "" and "b": the pod on "bare" is in zone "": 1 * log(2 + 2) = 1.39, + 4, + 2;
-    # "bare" itself has only its hostname: 1 * log(3 + 2) = 1.61, + 2
-    found = scored(cluster, web("p"))
-    assert found == {"bare": (4, 100), "empty": (7, 57), "b1": (6, 71)}
-
-
-def test_adding_and_removing_a_service_changes_the_defaults_of_the_next_pod() -> None:
-    plugin, cluster = PodTopologySpread(), MirroredCluster(zones(), placed("a1"))
-    info = cluster.info(web("p"))
-
-    def is_skipped() -> bool:
-        return plugin.pre_score(CycleState(), info, existing_nodes(cluster.snapshot())).is_skip
-
-    assert is_skipped()
-    cluster.update_workload("Service", "default", "web", WEB)
-    assert not is_skipped()
-    cluster.remove_workload("Service", "default", "web")
-    assert is_skipped()
-
-
-def test_services_and_owner_select_together() -> None:
-    cluster = MirroredCluster(
-        zones(), [*placed("a1", "a1"), web("other", "b1", labels={"app": "web", "v": "1"})]
-    )
-    cluster.update_workload("Service", "default", "web", WEB)
-    cluster.update_workload("ReplicaSet", "default", "web", label_selector({"v": "1"}))
-    args = PodTopologySpreadArgs((DefaultConstraint(1, ZONE, "ScheduleAnyway"),), "List")
-    pod = web("p", owner=REPLICA_SET, labels={"app": "web", "v": "1"})
-    # only the pod in zone b has both labels: 1 * log(2 + 2) = 1.39 -> 1
-    assert scored(cluster, pod, args) == {
-        "a1": (0, 100),
-        "a2": (0, 100),
-        "b1": (1, 0),
-        "bare": (0, 0),
-    }
-
-
-def test_a_pod_with_own_constraints_gets_no_defaults() -> None:
-    cluster = MirroredCluster(zones(), placed("a1"))
-    cluster.update_workload("Service", "default", "web", WEB)
-    assert scored(cluster, incoming(spread())) is None
-
-
-def test_listed_defaults_can_be_hard() -> None:
-    cluster = MirroredCluster(zones(), placed("a1"))
-    args = PodTopologySpreadArgs((DefaultConstraint(1, ZONE, "DoNotSchedule"),), "List")
-    assert refused(cluster, web("p"), args) is None
-    cluster.update_workload("Service", "default", "web", WEB)
-    assert refused(cluster, web("p"), args) == {
-        "a1": SKEWED,
-        "a2": SKEWED,
-        "bare": UNLABELLED,
-    }

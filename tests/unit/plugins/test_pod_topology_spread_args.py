@@ -62,7 +62,7 @@ ARGS_CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("sentence", ARGS_CASES)
-def test_validation_of_arguments(sentence: str) -> None:
+def test_an_invalid_argument_is_named_with_what_is_expected(sentence: str) -> None:
     given, want = ARGS_CASES[sentence]
     _, errors = decode_args(PodTopologySpreadArgs, given, "args")
     assert [str(error) for error in errors] == want

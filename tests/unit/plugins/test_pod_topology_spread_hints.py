@@ -17,12 +17,9 @@ from stowage.plugins.pod_topology_spread import (
 from stowage.state.pods.pod_info import PodInfo
 from tests.support.builders import ZONE, label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
+from tests.unit.plugins.spread_pods import web
 
 DEDICATED = Taint(key="dedicated", value="db", effect="NoSchedule")
-
-
-def web(name: str, node: str = "", **fields: Any) -> Pod:
-    return make_pod(name, node=node, **({"labels": {"app": "web"}} | fields))
 
 
 def incoming(node_taints_policy: str | None = None, **fields: Any) -> Pod:
@@ -131,7 +128,7 @@ HINT_CASES: dict[str, tuple[Pod, Pod | Node | None, Pod | Node | None, QueueingH
 
 
 @pytest.mark.parametrize("sentence", HINT_CASES)
-def test_hint(sentence: str) -> None:
+def test_a_change_that_may_help_queues_the_pod(sentence: str) -> None:
     pod, old, new, want = HINT_CASES[sentence]
     assert hint(pod, old, new) is want
 

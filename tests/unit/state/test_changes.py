@@ -51,7 +51,9 @@ NONE = ActionType(0)
         ),
     ],
 )
-def test_node_updates(before: dict[str, Any], after: dict[str, Any], want: ActionType) -> None:
+def test_the_actions_of_a_node_update_are_those_of_its_changed_fields(
+    before: dict[str, Any], after: dict[str, Any], want: ActionType
+) -> None:
     assert node_update_actions(make_node("n", **before), make_node("n", **after)) == want
 
 
@@ -69,7 +71,9 @@ def test_node_updates(before: dict[str, Any], after: dict[str, Any], want: Actio
         ({"gates": ["g", "h"]}, {"gates": ["h"]}, ActionType.UPDATE_POD_OTHER),
     ],
 )
-def test_pod_updates(before: dict[str, Any], after: dict[str, Any], want: ActionType) -> None:
+def test_the_actions_of_a_pod_update_are_those_of_its_changed_fields(
+    before: dict[str, Any], after: dict[str, Any], want: ActionType
+) -> None:
     classes = PodClasses()
     old, new = (make_pod_info(make_pod("p", **each), classes) for each in (before, after))
     assert pod_update_actions(old, new) == want

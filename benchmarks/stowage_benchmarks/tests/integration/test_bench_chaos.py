@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage_benchmarks.chaos import plan as chaos_plan
+from stowage_benchmarks.tests.integration.bench_process import bench
 
 SHORT = (
-    *("--minutes=0.35", "--nodes=40", "--rate=15", "--seed=7", "--json"),
+    *("--minutes=0.35", "--nodes=40", "--rate=15", "--seed=7"),
     *("--claims", "--gangs"),
     *("--recovery-limit=180", "--takeover-allowance=60"),
 )
@@ -35,15 +32,7 @@ KINDS = (
 
 
 def test_a_run_with_all_kinds_of_faults_has_no_violation() -> None:
-    answer = subprocess.run(
-        [sys.executable, "-m", "stowage.cli", "bench", "chaos", *SHORT],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=5 * WAIT_TIMEOUT_S,
-    )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    result = json.loads(answer.stdout)
+    result = bench("chaos", *SHORT, timeout_s=5 * WAIT_TIMEOUT_S)
     assert result["violations"] == []
     assert result["counts"]["pods bound"] > 100
     assert result["recovered_after_last_fault_s"] is not None

@@ -1,27 +1,15 @@
 """``stowage bench cluster``, with a small cluster in a server process."""
 
-import json
-import subprocess
-import sys
-
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage_benchmarks.cluster.report import request_table, watch_table
 from stowage_benchmarks.cluster.result import RequestCost, WatchCost
+from stowage_benchmarks.tests.integration.bench_process import bench
 
 SIZES = ["--nodes=20", "--pods=300", "--requests=100"]
-STOWAGE = [sys.executable, "-m", "stowage.cli"]
 
 
 def test_every_request_is_answered_and_every_watch_event_arrives() -> None:
-    answer = subprocess.run(
-        [*STOWAGE, "bench", "cluster", *SIZES, "--json"],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=WAIT_TIMEOUT_S,
-    )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    result = json.loads(answer.stdout)
+    result = bench("cluster", *SIZES, timeout_s=WAIT_TIMEOUT_S)
     assert (result["nodes"], result["pods"]) == (20, 300)
     assert [each["requests"] for each in result["requests"]] == [100] * 5
     assert all(each["per_s"] > 0 for each in result["requests"])

@@ -1,29 +1,18 @@
 """``stowage bench console``, with a small cluster."""
 
-import json
-import subprocess
-import sys
-
 from rich.console import Console
 
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage_benchmarks.console.report import print_costs
 from stowage_benchmarks.console.run import AnswerCost, ConsoleCosts
 from stowage_benchmarks.console.stream import StreamCost
+from stowage_benchmarks.tests.integration.bench_process import bench
 
 SIZES = ["--nodes=10", "--pods=100", "--rounds=2", "--pages=2", "--decisions=500"]
 
 
 def test_every_answer_and_the_stream_are_measured() -> None:
-    answer = subprocess.run(
-        [sys.executable, "-m", "stowage.cli", "bench", "console", *SIZES, "--json"],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=5 * WAIT_TIMEOUT_S,
-    )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    result = json.loads(answer.stdout)
+    result = bench("console", *SIZES, timeout_s=5 * WAIT_TIMEOUT_S)
     assert (result["nodes"], result["pods"]) == (10, 100)
     answers = {each["answer"] for each in result["answers"]}
     assert {"map", "a pending pod", "what-if: drain a node"} <= answers

@@ -1,8 +1,6 @@
 """The end-to-end benchmark, with scheduler processes and few pods."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +15,14 @@ from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
 from stowage_benchmarks.e2e.cleaning import clean
 from stowage_benchmarks.e2e.scenarios import SCENARIOS, Size, scenario_nodes
+from stowage_benchmarks.tests.integration.bench_process import STOWAGE, bench
 
-STOWAGE = [sys.executable, "-m", "stowage.cli"]
 SIZE = Size(nodes=3, running=4, pods=2)
-SMALL = ("--nodes=40", "--running=40", "--pods=80", "--timeout=300", "--json")
+SMALL = ("--nodes=40", "--running=40", "--pods=80", "--timeout=300")
 
 
 def results_of(*arguments: str) -> list[dict[str, Any]]:
-    answer = subprocess.run(
-        [*STOWAGE, "bench", "e2e", *SMALL, *arguments],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=3 * WAIT_TIMEOUT_S,
-    )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    report = json.loads(answer.stdout)
+    report = bench("e2e", *SMALL, *arguments, timeout_s=3 * WAIT_TIMEOUT_S)
     assert report["calibration_ms"] > 0
     results: list[dict[str, Any]] = report["results"]
     for result in results:

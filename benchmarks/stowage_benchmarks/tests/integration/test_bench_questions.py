@@ -1,28 +1,17 @@
 """``stowage bench questions``, with a small cluster."""
 
-import json
-import subprocess
-import sys
-
 from rich.console import Console
 
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage_benchmarks.questions.report import print_answers
 from stowage_benchmarks.questions.run import Answers, QuestionCost
+from stowage_benchmarks.tests.integration.bench_process import bench
 
 SIZES = ["--nodes=10", "--pods=30", "--rounds=2"]
 
 
 def test_every_question_is_answered_by_a_new_process_and_by_the_shell() -> None:
-    answer = subprocess.run(
-        [sys.executable, "-m", "stowage.cli", "bench", "questions", *SIZES, "--json"],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=5 * WAIT_TIMEOUT_S,
-    )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    result = json.loads(answer.stdout)
+    result = bench("questions", *SIZES, timeout_s=5 * WAIT_TIMEOUT_S)
     assert (result["nodes"], result["pods"]) == (10, 30)
     asked = {each["question"].partition(":")[0] for each in result["costs"]}
     assert {"what-if", "capacity", "compact", "explain a pending pod"} <= asked

@@ -1,24 +1,13 @@
 """The benchmark under steady load, with scheduler processes and few pods."""
 
-import json
-import subprocess
-import sys
-
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from stowage_benchmarks.tests.integration.bench_process import bench
 
-SMALL = ("--nodes=20", "--running=10", "--rate=20", "--rate=40", "--seconds=1", "--json")
+SMALL = ("--nodes=20", "--running=10", "--rate=20", "--rate=40", "--seconds=1")
 
 
 def test_a_running_scheduler_is_measured_at_a_constant_rate() -> None:
-    answer = subprocess.run(
-        [sys.executable, "-m", "stowage.cli", "bench", "steady", *SMALL],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=4 * WAIT_TIMEOUT_S,
-    )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    report = json.loads(answer.stdout)
+    report = bench("steady", *SMALL, timeout_s=4 * WAIT_TIMEOUT_S)
     assert report["calibration_ms"] > 0
     (result,) = report["results"]
     assert [(each["rate"], each["pods"], each["bound"]) for each in result["rates"]] == [

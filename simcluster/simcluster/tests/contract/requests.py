@@ -45,16 +45,6 @@ def deployment(name: str = "w", **spec: Any) -> Json:
     }
 
 
-def causes(reply: Reply) -> list[tuple[str, str, str]]:
-    """(reason, field, message) of each cause of a 422."""
-    assert reply.status == 422, reply.text
-    assert reply.body["reason"] == "Invalid"
-    return [
-        (cause["reason"], cause["field"], cause["message"])
-        for cause in reply.body["details"]["causes"]
-    ]
-
-
 async def apply(
     api: ApiClient, path: str, body: Json, manager: str = "m", force: bool = False
 ) -> Reply:

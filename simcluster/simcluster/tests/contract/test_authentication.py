@@ -6,7 +6,7 @@ from pathlib import Path
 
 from simcluster import ClusterOptions
 from simcluster.tests.contract.conftest import running
-from simcluster.tests.contract.statuses import is_status
+from simcluster.tests.contract.statuses import expect_status
 from simcluster.tests.support.api_client import CONFIG_MAPS, PODS, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 
@@ -17,7 +17,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 async def test_a_wrong_token_is_unauthorized(shared_server: ApiServerUnderTest) -> None:
     async with ApiClient(shared_server.url, "wrong", shared_server.tls) as client:
         reply = await client.get(PODS)
-    is_status(reply, 401, "Unauthorized", "Unauthorized")
+    expect_status(reply, 401, "Unauthorized", "Unauthorized")
     assert reply.headers["Audit-Id"]
     # The request gets no priority before its user is known.
     assert not [name for name in reply.headers if name.startswith("X-Kubernetes-Pf-")]
@@ -26,7 +26,7 @@ async def test_a_wrong_token_is_unauthorized(shared_server: ApiServerUnderTest) 
 async def test_a_wrong_token_is_unauthorized_where_no_token_is_needed(tmp_path: Path) -> None:
     with running(ClusterOptions(with_kubelet=False, with_controllers=False), tmp_path) as server:
         async with ApiClient(server.url, "wrong") as client:
-            is_status(await client.get(PODS), 401, "Unauthorized", "Unauthorized")
+            expect_status(await client.get(PODS), 401, "Unauthorized", "Unauthorized")
         async with ApiClient(server.url, "") as client:
             assert (await client.get(PODS)).status == 200
             await client.create(ACCOUNTS, {"metadata": {"name": "robot"}})
@@ -39,14 +39,14 @@ async def test_a_request_without_a_token_is_anonymous(anonymous: ApiClient) -> N
     forbidden = 'User "system:anonymous" cannot'
     reply = await anonymous.get(PODS)
     where = 'list resource "pods" in API group "" in the namespace "default"'
-    is_status(reply, 403, "Forbidden", f"pods is forbidden: {forbidden} {where}")
+    expect_status(reply, 403, "Forbidden", f"pods is forbidden: {forbidden} {where}")
     assert reply.body["details"] == {"kind": "pods"}
     reply = await anonymous.get("/api/v1/nodes/n")
     where = 'get resource "nodes" in API group "" at the cluster scope'
-    is_status(reply, 403, "Forbidden", f'nodes "n" is forbidden: {forbidden} {where}')
+    expect_status(reply, 403, "Forbidden", f'nodes "n" is forbidden: {forbidden} {where}')
     assert reply.body["details"] == {"name": "n", "kind": "nodes"}
     reply = await anonymous.get("/apis")
-    is_status(reply, 403, "Forbidden", f'forbidden: {forbidden} get path "/apis"')
+    expect_status(reply, 403, "Forbidden", f'forbidden: {forbidden} get path "/apis"')
     assert reply.body["details"] == {}
 
 
@@ -106,7 +106,7 @@ async def test_an_administrator_impersonates_a_user(http: ApiClient) -> None:
 
 async def test_impersonation_needs_permission(anonymous: ApiClient) -> None:
     reply = await anonymous.request("GET", PODS, headers={"Impersonate-User": "jane"})
-    is_status(
+    expect_status(
         reply,
         403,
         "Forbidden",

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from simcluster.tests.contract.requests import CLAIMS, STORAGE_CLASSES, causes
+from simcluster.tests.contract.causes import causes
+from simcluster.tests.contract.requests import CLAIMS, STORAGE_CLASSES
 from simcluster.tests.support.api_client import ApiClient, Reply
 
 Json = dict[str, Any]

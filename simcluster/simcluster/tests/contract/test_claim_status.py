@@ -6,21 +6,17 @@ from typing import Any
 
 import pytest
 
+from simcluster.tests.contract.causes import DUPLICATE, FORBIDDEN, INVALID, TOO_MANY, causes
 from simcluster.tests.contract.device_objects import (
     ADMIN,
     CLAIMS,
-    DUPLICATE,
-    FORBIDDEN,
-    INVALID,
     MERGE,
     NOT_A_REQUEST,
     NOT_ALLOCATED,
-    TOO_MANY,
     allocation,
     claim,
     consumer,
 )
-from simcluster.tests.contract.requests import causes
 from simcluster.tests.support.api_client import ApiClient
 
 Json = dict[str, Any]

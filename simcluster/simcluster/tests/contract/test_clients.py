@@ -14,14 +14,14 @@ from kubernetes.aio.leaderelection.leaderelection import LeaderElection
 from kubernetes.aio.leaderelection.resourcelock.leaselock import LeaseLock
 from kubernetes.dynamic import DynamicClient
 
-from simcluster.tests.contract.operators import operator
-from simcluster.tests.contract.test_custom_resources import (
+from simcluster.tests.contract.custom_objects import (
     DEFINITIONS,
     WIDGET,
     WIDGETS,
     define,
     widget,
 )
+from simcluster.tests.contract.operators import operator
 from simcluster.tests.support.api_client import LEASES, MERGE, NODES, ApiClient, node, pod, until
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from simcluster.tests.contract.requests import apply, causes
-from simcluster.tests.contract.test_custom_resources import define, definition, version
+from simcluster.tests.contract.causes import causes
+from simcluster.tests.contract.custom_objects import define, definition, version
+from simcluster.tests.contract.requests import apply
 from simcluster.tests.support.api_client import MERGE, ApiClient
 
 Json = dict[str, Any]

@@ -4,15 +4,14 @@ from typing import Any
 
 import pytest
 
-from simcluster.tests.contract.requests import causes
-from simcluster.tests.contract.test_custom_resources import define, definition, until_gone
+from simcluster.tests.contract.causes import INVALID, causes
+from simcluster.tests.contract.custom_objects import define, definition, until_gone
 from simcluster.tests.support.api_client import ApiClient, Reply
 
 Json = dict[str, Any]
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GAUGES = "/apis/rules.example.com/v1/namespaces/default/gauges"
-INVALID = "FieldValueInvalid"
 TEXT: Json = {"type": "string"}
 NUMBER: Json = {"type": "integer"}
 

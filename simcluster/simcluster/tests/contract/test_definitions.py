@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from simcluster.tests.contract.requests import causes
-from simcluster.tests.contract.test_custom_resources import DEFINITIONS, definition, version
+from simcluster.tests.contract.causes import causes
+from simcluster.tests.contract.custom_objects import DEFINITIONS, definition, version
 from simcluster.tests.support.api_client import ApiClient
 
 Json = dict[str, Any]

@@ -5,29 +5,31 @@ from typing import Any
 
 import pytest
 
+from simcluster.tests.contract.causes import (
+    DUPLICATE,
+    FORBIDDEN,
+    INVALID,
+    REQUIRED,
+    TOO_MANY,
+    causes,
+)
 from simcluster.tests.contract.device_objects import (
     ADMIN,
     CLAIMS,
     CLASSES,
-    DUPLICATE,
-    FORBIDDEN,
-    INVALID,
     NOT_A_REQUEST,
     NOT_QUALIFIED,
     ONE_ATTRIBUTE,
     ONE_KIND,
     REQUESTS,
-    REQUIRED,
     TABLE,
     TEMPLATES,
-    TOO_MANY,
     allocation,
     claim,
     consumer,
     device_class,
     request,
 )
-from simcluster.tests.contract.requests import causes
 from simcluster.tests.support.api_client import ApiClient
 
 Json = dict[str, Any]

@@ -4,16 +4,18 @@ from typing import Any
 
 import pytest
 
-from simcluster.tests.contract.device_objects import (
+from simcluster.tests.contract.causes import (
     DUPLICATE,
     FORBIDDEN,
     INVALID,
     REQUIRED,
-    SLICES,
     TOO_MANY,
+    causes,
+)
+from simcluster.tests.contract.device_objects import (
+    SLICES,
     device_slice,
 )
-from simcluster.tests.contract.requests import causes
 from simcluster.tests.support.api_client import ApiClient
 
 Json = dict[str, Any]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from simcluster.tests.contract import requests as sent
-from simcluster.tests.contract.requests import causes
+from simcluster.tests.contract.causes import INVALID, REQUIRED, causes
 from simcluster.tests.support.api_client import ApiClient, binding, eviction, pod
 
 Json = dict[str, Any]
@@ -21,7 +21,6 @@ EVENT: Json = {
     "note": "a note",
     "regarding": {"kind": "Pod", "namespace": "default", "name": "a"},
 }
-REQUIRED = "FieldValueRequired"
 
 
 async def test_an_event_must_be_in_the_namespace_of_its_object(api: ApiClient) -> None:
@@ -31,7 +30,7 @@ async def test_an_event_must_be_in_the_namespace_of_its_object(api: ApiClient) -
     }
     assert causes(await api.post(sent.EVENTS, event)) == [
         (
-            "FieldValueInvalid",
+            INVALID,
             "involvedObject.namespace",
             'Invalid value: "other": does not match event.namespace',
         )
@@ -180,7 +179,7 @@ async def test_a_service_account_gets_tokens(api: ApiClient) -> None:
     short = await api.post(f"{accounts}/{name}/token", {"spec": {"expirationSeconds": 6}})
     assert causes(short) == [
         (
-            "FieldValueInvalid",
+            INVALID,
             "spec.expirationSeconds",
             "Invalid value: 6: may not specify a duration less than 10 minutes",
         )

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 import yaml
 
-from simcluster.tests.contract.statuses import is_status
+from simcluster.tests.contract.statuses import expect_status
 from simcluster.tests.support.api_client import (
     CONFIG_MAPS,
     PODS,
@@ -53,7 +53,7 @@ async def test_an_unknown_version_or_resource_of_a_served_group_is_answered_with
     http: ApiClient, path: str
 ) -> None:
     reply = await http.get(path)
-    is_status(reply, 404, "NotFound", NOT_FOUND)
+    expect_status(reply, 404, "NotFound", NOT_FOUND)
     assert reply.body["details"] == {}
 
 
@@ -74,7 +74,7 @@ async def test_an_unsupported_method_is_answered_with_a_status(
     http: ApiClient, method: str, path: str
 ) -> None:
     reply = await http.request(method, path, {} if method != "GET" else None)
-    is_status(reply, 405, "MethodNotAllowed", NOT_ALLOWED)
+    expect_status(reply, 405, "MethodNotAllowed", NOT_ALLOWED)
     assert reply.body["details"] == {}
 
 
@@ -112,7 +112,7 @@ async def test_yaml_is_accepted_and_returned(http: ApiClient) -> None:
 async def test_a_client_that_accepts_neither_json_nor_yaml_gets_406(http: ApiClient) -> None:
     for path in (PODS, f"{PODS}/missing", "/apis"):
         reply = await http.request("GET", path, accept="text/html")
-        is_status(
+        expect_status(
             reply,
             406,
             "NotAcceptable",
@@ -210,9 +210,9 @@ async def test_connections_to_a_pod_without_a_node_are_refused(http: ApiClient) 
     for path in ("exec?command=ls&stdout=true", "portforward", "attach?stdout=true"):
         reply = await http.request("POST", f"{PODS}/unreachable/{path}")
         message = "pod unreachable does not have a host assigned"
-        is_status(reply, 400, "BadRequest", message)
+        expect_status(reply, 400, "BadRequest", message)
     missing = await http.request("POST", f"{PODS}/missing/exec?command=ls&stdout=true")
-    is_status(missing, 404, "NotFound", 'pods "missing" not found')
+    expect_status(missing, 404, "NotFound", 'pods "missing" not found')
 
 
 async def test_the_log_of_an_unknown_container_is_refused(http: ApiClient) -> None:
@@ -221,16 +221,16 @@ async def test_the_log_of_an_unknown_container_is_refused(http: ApiClient) -> No
     await http.create(PODS, two)
     first = two["spec"]["containers"][0]["name"]
     log = f"{PODS}/talkative/log"
-    is_status(
+    expect_status(
         await http.get(log),
         400,
         "BadRequest",
         f"a container name must be specified for pod talkative, choose one of: [{first} other]",
     )
     message = "container third is not valid for pod talkative"
-    is_status(await http.get(f"{log}?container=third"), 400, "BadRequest", message)
+    expect_status(await http.get(f"{log}?container=third"), 400, "BadRequest", message)
     refused = await http.get(f"{log}?container=other&tailLines=-1")
-    is_status(
+    expect_status(
         refused,
         422,
         "Invalid",
@@ -251,7 +251,7 @@ async def test_a_malformed_json_body_is_refused_with_its_error(http: ApiClient) 
         ),
     ):
         reply = await http.request("POST", CONFIG_MAPS, body, "application/json")
-        is_status(reply, 400, "BadRequest", message)
+        expect_status(reply, 400, "BadRequest", message)
 
 
 async def test_a_service_without_endpoints_is_not_available(http: ApiClient) -> None:
@@ -259,7 +259,7 @@ async def test_a_service_without_endpoints_is_not_available(http: ApiClient) -> 
     await http.create("/api/v1/namespaces/default/services", service)
     reply = await http.get("/api/v1/namespaces/default/services/idle:80/proxy/some/path")
     message = 'no endpoints available for service "idle:80"'
-    is_status(reply, 503, "ServiceUnavailable", message)
+    expect_status(reply, 503, "ServiceUnavailable", message)
 
 
 async def test_head_and_options_are_refused(http: ApiClient) -> None:
@@ -314,7 +314,7 @@ async def test_a_body_that_is_no_json_object_is_refused(
     http: ApiClient, body: bytes, why: str
 ) -> None:
     reply = await http.request("POST", CONFIG_MAPS, body, "application/json")
-    is_status(reply, 400, "BadRequest", JSON_ERROR + why)
+    expect_status(reply, 400, "BadRequest", JSON_ERROR + why)
 
 
 @pytest.mark.parametrize("number", [b"1e400", b"1" * 5000], ids=["exponent", "digits"])
@@ -417,7 +417,7 @@ async def test_the_timeout_of_a_watch_is_not_read(http: ApiClient) -> None:
 
 async def test_a_method_that_http_does_not_know_is_not_allowed(http: ApiClient) -> None:
     reply = await http.request("BREW", CONFIG_MAPS)
-    is_status(reply, 405, "MethodNotAllowed", NOT_ALLOWED)
+    expect_status(reply, 405, "MethodNotAllowed", NOT_ALLOWED)
     assert "Audit-Id" in reply.headers
 
 

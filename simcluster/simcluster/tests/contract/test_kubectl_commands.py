@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from simcluster.tests.contract.test_custom_resources import WIDGET, widget
+from simcluster.tests.contract.custom_objects import WIDGET, widget
 from simcluster.tests.support.api_client import node, pod
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S

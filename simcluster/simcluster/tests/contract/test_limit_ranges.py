@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from simcluster.tests.contract.requests import CLAIMS, PODS, STORAGE_CLASSES, causes
+from simcluster.tests.contract.causes import FORBIDDEN, INVALID, causes
+from simcluster.tests.contract.requests import CLAIMS, PODS, STORAGE_CLASSES
 from simcluster.tests.support.api_client import MERGE, STRATEGIC, ApiClient, Reply, pod
 
 Json = dict[str, Any]
@@ -207,9 +208,6 @@ async def test_a_bound_claim_does_not_grow_beyond_the_limits(api: ApiClient) -> 
     assert refusal(reply) == why
 
 
-INVALID, FORBIDDEN_FIELD = "FieldValueInvalid", "FieldValueForbidden"
-
-
 @pytest.mark.parametrize(
     ("item", "reason", "field", "message"),
     [
@@ -224,7 +222,7 @@ INVALID, FORBIDDEN_FIELD = "FieldValueInvalid", "FieldValueForbidden"
         ({"type": "Container", "default": CPU, "defaultRequest": {"cpu": "2"}},
          INVALID, "defaultRequest[cpu]",
          'Invalid value: "2": default request value 2 is greater than default limit value 1'),
-        ({"type": "Pod", "default": CPU}, FORBIDDEN_FIELD, "default",
+        ({"type": "Pod", "default": CPU}, FORBIDDEN, "default",
          "Forbidden: may not be specified when `type` is 'Pod'"),
         ({"type": "PersistentVolumeClaim"}, "FieldValueRequired", "limits", NO_STORAGE),
     ],

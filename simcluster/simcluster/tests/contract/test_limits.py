@@ -87,9 +87,11 @@ async def test_connections_beyond_the_limit_are_answered_429() -> None:
                     replies.append((response.status, response.headers.get("Retry-After")))
             assert replies == [(200, None), (200, None), (429, "1")]
             await sessions[0].close()
-            async with asyncio.timeout(WAIT_TIMEOUT_S):
-                while await _status(sessions[2], url) != 200:  # noqa: ASYNC110 - polled
-                    await asyncio.sleep(0.02)
+
+            async def is_answered() -> bool:
+                return await _status(sessions[2], url) == 200
+
+            await wait_until(is_answered)
 
 
 async def _status(session: aiohttp.ClientSession, url: str) -> int:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from simcluster.features import read_features
+from simcluster.tests.contract.causes import INVALID, REQUIRED, causes
 from simcluster.tests.contract.conftest import OPTIONS, running
-from simcluster.tests.contract.requests import CLASSES, PODS, causes
+from simcluster.tests.contract.requests import CLASSES, PODS
 from simcluster.tests.support.api_client import MERGE, ApiClient, expect_gone, pod
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 
@@ -25,7 +26,6 @@ ALL = (
     "WorkloadAwarePreemption=true,DRAWorkloadResourceClaims=true"
 )
 FINALIZER = "scheduling.k8s.io/podgroup-protection"
-REQUIRED, INVALID = "FieldValueRequired", "FieldValueInvalid"
 CLAIM_SOURCES = "`resourceClaimName`, `resourceClaimTemplateName`"
 GANG: Json = {"gang": {"minCount": 2}}
 TOPOLOGY: Json = {"topology": [{"key": "rack"}]}

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from simcluster.tests.contract.requests import PODS, causes
+from simcluster.tests.contract.causes import causes
+from simcluster.tests.contract.requests import PODS
 from simcluster.tests.support.api_client import ApiClient, Reply, pod
 
 Json = dict[str, Any]

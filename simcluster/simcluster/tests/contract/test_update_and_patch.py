@@ -1,20 +1,13 @@
-"""PUT and PATCH: conflicts, kinds of patches, immutable fields and generations."""
+"""PUT and PATCH: conflicts, generations and subresources."""
 
 from typing import Any
 
 import pytest
 
 from simcluster.tests.contract import requests as sent
-from simcluster.tests.contract.requests import causes, deployment
-from simcluster.tests.support.api_client import (
-    JSON_PATCH,
-    MERGE,
-    STRATEGIC,
-    ApiClient,
-    config_map,
-    node,
-    pod,
-)
+from simcluster.tests.contract.causes import causes
+from simcluster.tests.contract.requests import deployment
+from simcluster.tests.support.api_client import MERGE, STRATEGIC, ApiClient, config_map, node, pod
 
 Json = dict[str, Any]
 
@@ -98,179 +91,6 @@ async def test_the_scale_subresource_changes_the_replicas_of_the_object(api: Api
     assert (await api.get(f"{sent.DEPLOYMENTS}/w")).body["spec"]["replicas"] == 3
 
 
-BAD_PATCHES: list[tuple[str, object, int, str]] = [
-    (
-        JSON_PATCH,
-        {"data": {}},
-        400,
-        (
-            "error decoding patch: json: cannot unmarshal object into Go value of type "
-            "[]handlers.jsonPatchOp"
-        ),
-    ),
-    (
-        JSON_PATCH,
-        [{"op": "remove", "path": "/data/missing"}],
-        422,
-        "the server rejected our request due to an error in our request",
-    ),
-    (
-        MERGE,
-        [1],
-        400,
-        (
-            "error decoding patch: json: cannot unmarshal array into Go value of type "
-            "map[string]interface {}"
-        ),
-    ),
-    (
-        STRATEGIC,
-        [1],
-        400,
-        "json: cannot unmarshal array into Go value of type map[string]interface {}",
-    ),
-    (
-        "application/json",
-        {},
-        415,
-        (
-            "the body of the request was in an unknown format - accepted media types include: "
-            "application/json-patch+json, application/merge-patch+json, "
-            "application/strategic-merge-patch+json, application/apply-patch+yaml"
-        ),
-    ),
-]
-
-
-@pytest.mark.parametrize(("content_type", "patch", "status", "message"), BAD_PATCHES)
-async def test_malformed_patches_are_refused(
-    api: ApiClient, content_type: str, patch: object, status: int, message: str
-) -> None:
-    await api.create(sent.CONFIG_MAPS, config_map())
-    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", patch, content_type)
-    assert (reply.status, reply.body["message"]) == (status, message)
-
-
-async def test_a_patch_with_a_value_of_the_wrong_type_is_invalid(api: ApiClient) -> None:
-    await api.create(sent.CONFIG_MAPS, config_map())
-    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", {"data": {"a": 1}}, STRATEGIC)
-    assert reply.status == 422
-    assert reply.body["message"].startswith(
-        ' "" is invalid: patch: Invalid value: "map[data:map[a:1]]": '
-    )
-
-
-async def test_an_unknown_field_of_a_patch_is_dropped_or_refused(api: ApiClient) -> None:
-    await api.create(sent.CONFIG_MAPS, config_map())
-    path = f"{sent.CONFIG_MAPS}/a"
-    warned = await api.patch(path, {"colour": "red"}, MERGE)
-    assert (warned.status, "colour" in warned.body) == (200, False)
-    assert warned.headers["Warning"] == '299 - "unknown field \\"colour\\""'
-    strict = await api.patch(f"{path}?fieldValidation=Strict", {"colour": "red"}, STRATEGIC)
-    assert strict.status == 422
-    assert strict.body["message"] == (
-        ' "" is invalid: patch: Invalid value: "map[colour:red]": strict decoding error: unknown '
-        'field "colour"'
-    )
-
-
-async def test_a_patch_cannot_change_the_name(api: ApiClient) -> None:
-    await api.create(sent.CONFIG_MAPS, config_map())
-    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", {"metadata": {"name": "b"}}, MERGE)
-    assert reply.status == 400
-    assert reply.body["message"] == (
-        "the name of the object (b) does not match the name on the URL (a)"
-    )
-
-
-async def test_lists_merge_by_their_merge_keys(api: ApiClient) -> None:
-    container = {"name": "c", "image": "x:1", "env": [{"name": "A", "value": "1"}]}
-    ported = {**container, "ports": [{"containerPort": 80}]}
-    body = deployment()
-    body["spec"]["template"]["spec"]["containers"] = [ported]
-    await api.create(sent.DEPLOYMENTS, body)
-    change = {
-        "name": "c",
-        "env": [{"name": "B", "value": "2"}],
-        "ports": [{"containerPort": 80, "name": "web"}],
-    }
-    patch = {
-        "spec": {"template": {"spec": {"containers": [change], "tolerations": [{"key": "t"}]}}}
-    }
-    reply = await api.patch(f"{sent.DEPLOYMENTS}/w", patch)
-    changed = reply.body["spec"]["template"]["spec"]["containers"][0]
-    assert {variable["name"] for variable in changed["env"]} == {"A", "B"}
-    assert changed["ports"] == [{"name": "web", "containerPort": 80, "protocol": "TCP"}]
-    assert changed["image"] == "x:1"
-
-
-async def test_a_list_item_without_its_merge_key_is_an_error(api: ApiClient) -> None:
-    await api.create(sent.DEPLOYMENTS, deployment())
-    patch = {"spec": {"template": {"spec": {"containers": [{"image": "x:2"}]}}}}
-    reply = await api.patch(f"{sent.DEPLOYMENTS}/w", patch)
-    assert reply.status == 500
-    assert reply.body["message"] == (
-        "map: map[image:x:2] does not contain declared merge key: name"
-    )
-
-
-FIXED: list[tuple[Json, str, str]] = [
-    ({"nodeName": "n"}, "spec", "Forbidden: pod updates may not change fields other than"),
-    (
-        {"tolerations": [{"operator": "Exists"}]},
-        "spec.tolerations",
-        "Forbidden: existing toleration can not be modified",
-    ),
-    (
-        {"schedulingGates": [{"name": "example.com/new"}]},
-        "spec.schedulingGates[0].name",
-        "Forbidden: only deletion is allowed, but found new scheduling gate 'example.com/new'",
-    ),
-    ({"containers": []}, "spec.containers", "Required value"),
-]
-
-
-@pytest.mark.parametrize(("change", "field", "message"), FIXED)
-async def test_immutable_fields_of_a_pod_cannot_be_changed(
-    api: ApiClient, change: Json, field: str, message: str
-) -> None:
-    await api.create(sent.PODS, pod())
-    reply = await api.patch(f"{sent.PODS}/a", {"spec": change}, MERGE)
-    found = causes(reply)
-    assert any(cause[1] == field and cause[2].startswith(message) for cause in found), found
-
-
-async def test_mutable_fields_of_a_pod_can_be_changed(api: ApiClient) -> None:
-    await api.create(sent.PODS, pod())
-    image = {"spec": {"containers": [{"name": "c", "image": "x:2"}]}}
-    changed = (await api.patch(f"{sent.PODS}/a", image)).body
-    assert changed["spec"]["containers"][0]["image"] == "x:2"
-    assert changed["metadata"]["generation"] == 2
-    deadline = (await api.patch(f"{sent.PODS}/a", {"spec": {"activeDeadlineSeconds": 5}})).body
-    assert deadline["spec"]["activeDeadlineSeconds"] == 5
-    longer = await api.patch(f"{sent.PODS}/a", {"spec": {"activeDeadlineSeconds": 50}})
-    assert causes(longer)[0][2] == (
-        "Invalid value: 50: must be less than or equal to previous value"
-    )
-
-
-async def test_an_immutable_config_map_cannot_be_changed(api: ApiClient) -> None:
-    await api.create(sent.CONFIG_MAPS, {**config_map(), "immutable": True})
-    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", {"data": {"a": "c"}}, MERGE)
-    assert causes(reply) == [
-        ("FieldValueForbidden", "data", "Forbidden: field is immutable when `immutable` is set")
-    ]
-
-
-async def test_a_condition_without_a_transition_time_gets_null(api: ApiClient) -> None:
-    await api.create(sent.PODS, pod())
-    condition = {"type": "example.com/One", "status": "True"}
-    changed = await api.patch(f"{sent.PODS}/a/status", {"status": {"conditions": [condition]}})
-    assert changed.body["status"]["conditions"] == [
-        {**condition, "lastProbeTime": None, "lastTransitionTime": None}
-    ]
-
-
 @pytest.mark.parametrize(
     ("status", "message"),
     [
@@ -303,28 +123,6 @@ async def test_a_scale_of_the_wrong_type_is_invalid(api: ApiClient) -> None:
         assert (reply.status, reply.body["details"]["causes"][0]["field"]) == (422, "patch")
 
 
-async def test_the_provider_id_of_a_node_cannot_be_changed(api: ApiClient) -> None:
-    await api.create(sent.NODES, {**node(), "spec": {"providerID": "p"}})
-    reply = await api.patch(f"{sent.NODES}/n", {"spec": {"providerID": "q"}}, MERGE)
-    message = 'Forbidden: node updates may not change providerID except from "" to valid'
-    assert causes(reply) == [("FieldValueForbidden", "spec.providerID", message)]
-
-
-async def test_ephemeral_containers_are_added_only_through_their_subresource(
-    api: ApiClient,
-) -> None:
-    await api.create(sent.PODS, pod())
-    added = {"spec": {"ephemeralContainers": [{"name": "debug", "image": "busybox:1"}]}}
-    refused = await api.patch(f"{sent.PODS}/a", added)
-    assert refused.status == 422
-    reply = await api.patch(f"{sent.PODS}/a/ephemeralcontainers", added)
-    assert reply.status == 200
-    assert [c["name"] for c in reply.body["spec"]["ephemeralContainers"]] == ["debug"]
-    removed = {"spec": {"ephemeralContainers": None}}
-    gone = await api.patch(f"{sent.PODS}/a/ephemeralcontainers", removed, MERGE)
-    assert causes(gone)[0][1] == "spec.ephemeralContainers"
-
-
 async def test_an_ephemeral_container_without_a_name_or_an_image_is_invalid(
     api: ApiClient,
 ) -> None:
@@ -335,18 +133,6 @@ async def test_an_ephemeral_container_without_a_name_or_an_image_is_invalid(
         ("FieldValueRequired", f"spec.ephemeralContainers[{place}", "Required value")
         for place in ("0].name", "1].image")
     ]
-
-
-async def test_pod_resources_change_only_through_the_resize_subresource(api: ApiClient) -> None:
-    sized = {"name": "c", "image": "x:1", "resources": {"requests": {"cpu": "1"}}}
-    await api.create(sent.PODS, pod(containers=[sized]))
-    bigger = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
-    assert (await api.patch(f"{sent.PODS}/a", bigger)).status == 422
-    reply = await api.patch(f"{sent.PODS}/a/resize", bigger)
-    assert reply.status == 200
-    container = reply.body["spec"]["containers"][0]
-    assert container["resources"] == {"requests": {"cpu": "2"}}
-    assert reply.body["metadata"]["generation"] == 2
 
 
 async def test_a_pod_can_be_replaced_with_the_manifest_that_created_it(api: ApiClient) -> None:
@@ -372,20 +158,6 @@ async def test_a_condition_keeps_its_observed_generation(api: ApiClient) -> None
     assert reply.body["status"]["conditions"][0]["observedGeneration"] == 1
 
 
-async def test_the_pod_cidr_of_a_node_cannot_be_changed(api: ApiClient) -> None:
-    await api.create(sent.NODES, node())
-    first = await api.patch(f"{sent.NODES}/n", {"spec": {"podCIDR": "10.0.0.0/24"}})
-    assert first.body["spec"]["podCIDRs"] == ["10.0.0.0/24"]
-    second = await api.patch(f"{sent.NODES}/n", {"spec": {"podCIDR": "10.0.1.0/24"}})
-    assert causes(second) == [
-        (
-            "FieldValueForbidden",
-            "spec.podCIDRs",
-            'Forbidden: node updates may not change podCIDR except from "" to valid',
-        )
-    ]
-
-
 async def test_a_scale_must_name_the_same_object_as_the_url(api: ApiClient) -> None:
     await api.create(sent.DEPLOYMENTS, sent.deployment(replicas=0))
     scale = {"metadata": {"name": "other"}, "spec": {"replicas": 1}}
@@ -394,25 +166,6 @@ async def test_a_scale_must_name_the_same_object_as_the_url(api: ApiClient) -> N
     assert reply.body["message"] == (
         "the name of the object (other) does not match the name on the URL (w)"
     )
-
-
-async def test_the_error_shows_the_changed_immutable_fields_of_a_claim(api: ApiClient) -> None:
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    await api.create(sent.CLAIMS, {"metadata": {"name": "a"}, "spec": spec})
-    larger = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
-    message = causes(await api.patch(f"{sent.CLAIMS}/a", larger))[0][2]
-    assert message.startswith("Forbidden: spec is immutable after creation except")
-    assert '-      "storage": "2Gi"\n' in message
-    assert '+      "storage": "1Gi"\n' in message
-
-
-async def test_the_error_shows_the_changed_immutable_fields_of_a_pod(api: ApiClient) -> None:
-    await api.create(sent.PODS, pod())
-    reply = await api.patch(f"{sent.PODS}/a", {"spec": {"schedulerName": "other"}})
-    message = causes(reply)[0][2]
-    assert "--- expected\n+++ got\n" in message
-    assert '-  "SchedulerName": "nobody",\n' in message
-    assert '+  "SchedulerName": "other",\n' in message
 
 
 async def test_a_resource_version_that_is_no_number_is_an_error(api: ApiClient) -> None:
@@ -424,38 +177,6 @@ async def test_a_resource_version_that_is_no_number_is_an_error(api: ApiClient) 
         500,
         'strconv.ParseUint: parsing "abc": invalid syntax',
     )
-
-
-@pytest.mark.parametrize(
-    ("patch", "message"),
-    [
-        (b"", "error decoding patch: unexpected end of JSON input"),
-        (b"null", "Invalid JSON Patch"),
-    ],
-)
-async def test_an_empty_merge_patch_is_refused(api: ApiClient, patch: bytes, message: str) -> None:
-    await api.create(sent.CONFIG_MAPS, config_map())
-    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", patch, MERGE)
-    assert (reply.status, reply.body["message"]) == (400, message)
-
-
-async def test_negative_indexes_of_a_json_patch_count_from_the_end(api: ApiClient) -> None:
-    body = config_map()
-    body["metadata"]["finalizers"] = ["a.b/1", "a.b/2"]
-    await api.create(sent.CONFIG_MAPS, body)
-    path = f"{sent.CONFIG_MAPS}/a"
-    last = "/metadata/finalizers/-1"
-    operations = [{"op": "add", "path": last, "value": "a.b/3"}, {"op": "remove", "path": last}]
-    reply = await api.patch(f"{path}?dryRun=All", operations, JSON_PATCH)
-    assert reply.body["metadata"]["finalizers"] == ["a.b/1", "a.b/2"]
-    await api.patch(path, {"metadata": {"finalizers": None}}, MERGE)
-
-
-async def test_unknown_keys_of_a_json_patch_cause_warnings(api: ApiClient) -> None:
-    await api.create(sent.CONFIG_MAPS, config_map())
-    operations = [{"op": "test", "path": "/metadata/name", "value": "a", "extra": 1}]
-    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", operations, JSON_PATCH)
-    assert (reply.status, reply.warnings) == (200, ['json patch unknown field "[0].extra"'])
 
 
 @pytest.mark.parametrize("flag", ["false", ""])

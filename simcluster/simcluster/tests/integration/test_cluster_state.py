@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 from simcluster import ClusterOptions, SimulatedCluster, run_cluster, sample_nodes
-from simcluster.tests.integration.test_kubectl import (
+from simcluster.tests.support.api_client import PODS, ApiClient, eviction
+from simcluster.tests.support.kubectl import (
     DEPLOYMENT,
     KUBECTL,
     WAIT,
@@ -22,8 +23,7 @@ from simcluster.tests.integration.test_kubectl import (
     environment_for,
     kubectl_for,
 )
-from simcluster.tests.support.api_client import PODS, ApiClient, eviction
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")
 
@@ -223,9 +223,7 @@ async def test_a_cluster_is_saved_on_a_signal_and_at_its_end_and_dumped_while_ru
         revision = store.revision
         saved.unlink(missing_ok=True)
         signal.raise_signal(signal.SIGUSR1)
-        async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while not saved.exists():  # noqa: ASYNC110 - polled
-                await asyncio.sleep(0.01)
+        await wait_until(saved.exists)
         await _dump(dumped, kubeconfig)
     assert dumped.read_bytes() == saved.read_bytes()
     saved.unlink()

@@ -73,32 +73,6 @@ async def test_all_watches_can_be_closed(
             await watch.next()
 
 
-async def test_a_watch_from_a_forgotten_revision_gets_an_error_event_with_410(
-    simulated_cluster: SimulatedCluster, api: ApiClient
-) -> None:
-    old = await api.revision()
-    await api.create(PODS, pod())
-    simulated_cluster.server.forget_history()
-    async with api.watch(PODS, f"resourceVersion={old}") as watch:
-        assert watch.status == 200
-        events = await watch.rest()
-    assert [event["type"] for event in events] == ["ERROR"]
-    status = events[0]["object"]
-    assert (status["kind"], status["reason"], status["code"]) == ("Status", "Expired", 410)
-
-
-async def test_a_page_of_a_forgotten_revision_is_answered_410(
-    simulated_cluster: SimulatedCluster, api: ApiClient
-) -> None:
-    for name in "ab":
-        await api.create(PODS, pod(name))
-    token = (await api.get(f"{PODS}?limit=1")).body["metadata"]["continue"]
-    await api.create(PODS, pod("c"))
-    simulated_cluster.server.forget_history()
-    reply = await api.get(f"{PODS}?limit=1&continue={token}")
-    assert (reply.status, reply.body["reason"]) == (410, "Expired")
-
-
 async def test_the_server_can_be_unreachable_and_returns_on_its_port(
     simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:

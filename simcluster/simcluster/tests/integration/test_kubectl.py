@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import os
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +12,18 @@ import yaml
 from simcluster import ClusterOptions, SimulatedCluster, sample_nodes
 from simcluster.tests.support.api_client import PODS, ApiClient, node, pod, until
 from simcluster.tests.support.api_servers import self_signed_certificate
+from simcluster.tests.support.kubectl import (
+    DEPLOYMENT,
+    KUBECTL,
+    WAIT,
+    Kubectl,
+    kubectl_for,
+)
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
-KUBECTL = Path(sys.executable).parent / "kubectl"
 pytestmark = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not installed")
 
-Kubectl = Callable[..., Awaitable[str]]
-
-WAIT = f"--timeout={WAIT_TIMEOUT_S:g}s"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-DEPLOYMENT = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, labels: {app: web}}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers:
-      - {name: server, image: "registry.example/web:1", ports: [{containerPort: 80}]}
-"""
 JOB = """
 apiVersion: batch/v1
 kind: Job
@@ -79,33 +67,6 @@ async def cluster() -> AsyncIterator[SimulatedCluster]:
 def kubectl(cluster: SimulatedCluster, tmp_path: Path) -> Kubectl:
     """Kubectl for that cluster."""
     return kubectl_for(cluster, tmp_path)
-
-
-def environment_for(cluster: SimulatedCluster, tmp_path: Path) -> dict[str, str]:
-    """The environment variables of a kubectl for that cluster."""
-    kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
-    return {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(tmp_path)}
-
-
-def kubectl_for(cluster: SimulatedCluster, tmp_path: Path) -> Kubectl:
-    """Runs kubectl and returns its output; it must succeed unless ``succeeds`` is false."""
-    environment = environment_for(cluster, tmp_path)
-
-    async def run(*arguments: str, stdin: str = "", succeeds: bool = True) -> str:
-        process = await asyncio.create_subprocess_exec(
-            str(KUBECTL),
-            *arguments,
-            env=environment,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        output, _ = await asyncio.wait_for(process.communicate(stdin.encode()), WAIT_TIMEOUT_S)
-        text = output.decode()
-        assert (process.returncode == 0) is succeeds, text
-        return text
-
-    return run
 
 
 async def test_get_shows_nodes_as_columns(kubectl: Kubectl) -> None:

@@ -1,4 +1,4 @@
-"""The ConfigMap of the configuration is read once before the scheduler starts."""
+"""The ConfigMap of the configuration: its reference, and the read before the scheduler starts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from stowage.operator.configuration import config_map
 from stowage.operator.configuration.config_map import (
     READ_ATTEMPTS,
     ConfigMapReference,
+    parse_reference,
     read_config_map,
+    text_of,
 )
 
 REFERENCE = ConfigMapReference("stowage-system", "stowage-config")
@@ -70,3 +72,27 @@ def test_a_refusal_names_the_option(kubeconfig: str, monkeypatch: pytest.MonkeyP
         read_config_map(REFERENCE, kubeconfig)
     assert "--configmap" in str(invalid.value)
     assert "a ConfigMap that can be read; 403 Forbidden: no right" in str(invalid.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reference"),
+    [
+        ("a/b", ConfigMapReference("a", "b", "config.yaml")),
+        ("a/b:c.yaml", ConfigMapReference("a", "b", "c.yaml")),
+    ],
+)
+def test_a_reference_has_namespace_name_and_optional_key(
+    text: str, reference: ConfigMapReference
+) -> None:
+    assert parse_reference(text) == reference
+
+
+@pytest.mark.parametrize("text", ["", "b", "/b", "a/", "a/b:", "a/b/c", ":c"])
+def test_an_invalid_reference_is_refused(text: str) -> None:
+    with pytest.raises(InvalidConfiguration, match="NAMESPACE/NAME"):
+        parse_reference(text)
+
+
+def test_the_error_for_a_missing_key_lists_the_existing_keys() -> None:
+    with pytest.raises(InvalidConfiguration, match=r'data: \["other"\] \(expected the key'):
+        text_of({"data": {"other": ""}}, REFERENCE)

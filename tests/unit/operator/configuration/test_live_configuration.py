@@ -2,89 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.api.events import ConfigurationChanged, Event
 from stowage.api.instructions import ConfigurationApplied, ConfigurationFailed
-from stowage.operator.configuration.config_map import ConfigMapReference, parse_reference, text_of
-from stowage.operator.configuration.live_configuration import (
-    ConfigMapOptions,
-    LiveConfiguration,
-    LoadedConfiguration,
-)
-from stowage.operator.configuration.reading import ThreadReader
+from stowage.operator.configuration.live_configuration import LiveConfiguration, LoadedConfiguration
 from stowage.operator.metrics.configuration_metrics import ConfigurationMetrics
-from stowage.operator.writers.object_events import ObjectEventRecorder
-
-REFERENCE = ConfigMapReference("stowage-system", "stowage-config")
-
-
-def load(text: str) -> LoadedConfiguration:
-    """Decode any text as a configuration whose hash is the text; "wrong" is invalid."""
-    if text.startswith("wrong"):
-        raise InvalidConfiguration([ConfigError("field", text, "something else")])
-    return LoadedConfiguration(text, {"text": text}, {"text": text})
-
-
-class Recorder(ObjectEventRecorder):
-    """A live configuration that records the events it posts and writes."""
-
-    def __init__(self) -> None:
-        self.posted: list[Event] = []
-        self.selected: list[Sequence[str]] = []
-        self.recorded: list[tuple[str, str, str]] = []
-        self.about: set[str] = set()
-        self.live = LiveConfiguration(load("old"), self.posted.append, self.selected.append)
-        self.live.follow(ConfigMapOptions(REFERENCE, load), self)
-        self._version = 0
-
-    def record(self, uid: str, *, reason: str, note: str, is_warning: bool = False) -> None:
-        self.about.add(uid)
-        self.recorded.append(("Warning" if is_warning else "Normal", reason, note))
-
-    def edit(self, text: str, event_type: str | None = "MODIFIED") -> None:
-        self._version += 1
-        self.seen(text, str(self._version), event_type)
-
-    def seen(self, text: str, version: str, event_type: str | None = "MODIFIED") -> None:
-        metadata = {"uid": "u", "resourceVersion": version}
-        self.live.handle_event(event_type, {"metadata": metadata, "data": {"config.yaml": text}})
-
-    def apply(self) -> None:
-        """Let the engine apply the posted configurations."""
-        for _ in self.handle_in_engine(len(self.posted)):
-            pass
-
-    def handle_in_engine(self, number: int, failing: frozenset[int] = frozenset()) -> Iterator[str]:
-        """Let the engine handle the oldest posted configurations, and fail to apply some of them.
-
-        Yields:
-            The hash of each applied configuration.
-        """
-        for place, event in enumerate(self.posted[:number]):
-            assert isinstance(event, ConfigurationChanged)
-            if place in failing:
-                self.live.handle_failed(ConfigurationFailed(event.hash, "a plugin raised"))
-            else:
-                self.live.handle_applied(ConfigurationApplied(event.hash, ("stowage",)))
-                yield event.hash
-        del self.posted[:number]
-
-    def metrics(self) -> dict[tuple[str, ...], float]:
-        families = ConfigurationMetrics(self.live).collect()
-        return {
-            (sample.name, *sample.labels.values()): sample.value
-            for family in families
-            for sample in family.samples
-        }
+from tests.unit.operator.configuration.live_recorder import Recorder, load
 
 
 @pytest.fixture
@@ -330,104 +257,6 @@ def test_pods_without_a_profile_are_counted_in_the_event_note(
     recorder.live.handle_applied(ConfigurationApplied("new", ("stowage",), {"batch": 3}))
     (recorded,) = recorder.recorded
     assert recorded[2].endswith("pods left without a profile: 3 of batch")
-
-
-class ThreadRecorder(Recorder):
-    """Reads versions in a thread, which waits for `go_on`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.go_on = threading.Event()
-        self.reader = ThreadReader()
-        self.live.follow(ConfigMapOptions(REFERENCE, self._load), self, self.reader.read)
-
-    async def read_all(self) -> None:
-        """Let the thread go on, and wait until all versions are read."""
-        self.go_on.set()
-        await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
-
-    def _load(self, text: str) -> LoadedConfiguration:
-        assert self.go_on.wait(timeout=10), "the event loop waits for the thread"
-        if text == "broken":
-            raise KeyError(text)
-        return load(text)
-
-
-@pytest.fixture
-async def reading() -> AsyncIterator[ThreadRecorder]:
-    recorder = ThreadRecorder()
-    yield recorder
-    recorder.go_on.set()
-    await recorder.reader.close()
-
-
-async def test_the_event_loop_goes_on_while_a_version_is_read(reading: ThreadRecorder) -> None:
-    reading.edit("new")
-    await asyncio.sleep(0)
-    assert reading.posted == []
-    await reading.read_all()
-    assert reading.posted == [ConfigurationChanged("new", {"text": "new"})]
-
-
-async def test_versions_and_a_deletion_take_effect_in_their_order(reading: ThreadRecorder) -> None:
-    reading.edit("first")
-    await asyncio.sleep(0)
-    reading.edit("wrong")
-    reading.edit("second")
-    reading.edit("second", "DELETED")
-    assert reading.recorded == []
-    await reading.read_all()
-    assert [event.hash for event in reading.posted if isinstance(event, ConfigurationChanged)] == [
-        "first",
-        "second",
-    ]
-    notes = [note for _, _, note in reading.recorded]
-    assert [note.partition(";")[0] for note in notes] == [
-        "first stays in force",
-        "second stays in force",
-    ]
-    assert "an existing ConfigMap" in notes[1]
-
-
-async def test_an_unexpected_exception_keeps_no_later_version_out(reading: ThreadRecorder) -> None:
-    reading.edit("broken")
-    reading.edit("new")
-    await reading.read_all()
-    assert reading.posted == [ConfigurationChanged("new", {"text": "new"})]
-
-
-async def test_no_version_is_taken_after_the_end(reading: ThreadRecorder) -> None:
-    reading.edit("new")
-    await asyncio.sleep(0)
-    await reading.reader.close()
-    reading.edit("newer")
-    reading.go_on.set()
-    assert asyncio.all_tasks() == {asyncio.current_task()}
-    assert reading.posted == []
-
-
-@pytest.mark.parametrize(
-    ("text", "reference"),
-    [
-        ("a/b", ConfigMapReference("a", "b", "config.yaml")),
-        ("a/b:c.yaml", ConfigMapReference("a", "b", "c.yaml")),
-    ],
-)
-def test_a_reference_has_namespace_name_and_optional_key(
-    text: str, reference: ConfigMapReference
-) -> None:
-    assert parse_reference(text) == reference
-
-
-@pytest.mark.parametrize("text", ["", "b", "/b", "a/", "a/b:", "a/b/c", ":c"])
-def test_an_invalid_reference_is_refused(text: str) -> None:
-    with pytest.raises(InvalidConfiguration, match="NAMESPACE/NAME"):
-        parse_reference(text)
-
-
-def test_the_error_for_a_missing_key_lists_the_existing_keys() -> None:
-    with pytest.raises(InvalidConfiguration, match=r'data: \["other"\] \(expected the key'):
-        text_of({"data": {"other": ""}}, REFERENCE)
 
 
 def test_the_log_says_what_became_of_each_version(recorder: Recorder) -> None:

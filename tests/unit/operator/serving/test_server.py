@@ -35,7 +35,6 @@ class _Served:
         self.is_ready = False
         self.decisions = DecisionStore(DecisionIds("p"))
         self.notes: list[str] = []
-        self.may_read = True
         self.is_profiling_enabled = False
         self.time = FakeTime()
         self.client = FakeApiClient(post=[{"status": {"allowed": True}}])

@@ -59,7 +59,7 @@ def term(labels: Sequence[Expression] = (), fields: Sequence[Expression] = ()) -
         pytest.param([term([("disk", "Like", ["s"])])], [False] * 3, id="faulty term"),
     ],
 )
-def test_node_selector_terms(
+def test_a_node_matches_if_one_of_the_terms_does(
     nodes: NodeView, terms: list[NodeSelectorTerm], want: list[bool]
 ) -> None:
     compiled = compile_node_selector(NodeSelector(tuple(terms)))

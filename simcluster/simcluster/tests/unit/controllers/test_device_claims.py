@@ -4,23 +4,24 @@ from typing import Any
 
 import pytest
 
-from simcluster.controllers.devices.claim_release import CLAIM_FINALIZER
 from simcluster.kinds.resources import (
     EVENTS,
     NAMESPACES,
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
-    Resource,
 )
 from simcluster.kubelet.kubelet import KubeletOptions
 from simcluster.tests.support.manual_cluster import ManualCluster
+from simcluster.tests.unit.controllers.claims import (
+    DEVICES,
+    add_claim,
+    add_pod,
+    allocate,
+    set_status,
+)
 
 Json = dict[str, Any]
-
-DEVICES: Json = {
-    "requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}],
-}
 
 
 @pytest.fixture
@@ -34,58 +35,9 @@ def add_template(cluster: ManualCluster, name: str = "one-gpu", **metadata: Any)
     cluster.settle()
 
 
-def add_claim(cluster: ManualCluster, name: str = "shared") -> None:
-    cluster.create(RESOURCE_CLAIMS, {"metadata": {"name": name}, "spec": {"devices": DEVICES}})
-
-
-def add_pod(cluster: ManualCluster, name: str = "p", **source: str) -> Json:
-    source = source or {"resourceClaimTemplateName": "one-gpu"}
-    spec = {
-        "containers": [{"name": "c", "image": "x:1"}],
-        "resourceClaims": [{"name": "gpu", **source}],
-        "restartPolicy": "Never",
-        "terminationGracePeriodSeconds": 0,
-    }
-    cluster.create(PODS, {"metadata": {"name": name}, "spec": spec})
-    cluster.settle()
-    return cluster.get(PODS, name)
-
-
 def claim_of(cluster: ManualCluster, pod: str = "p") -> Json:
     [status] = cluster.get(PODS, pod)["status"]["resourceClaimStatuses"]
     return cluster.get(RESOURCE_CLAIMS, status["resourceClaimName"])
-
-
-def allocate(
-    cluster: ManualCluster, claim: Json, *pods: str, device: str = "gpu-0", **result: Any
-) -> None:
-    """Allocate a device of node-0 and reserve it for pods, as a scheduler does."""
-    name = claim["metadata"]["name"]
-    entry = {"request": "gpu", "driver": "d", "pool": "node-0", "device": device, **result}
-    field = {"key": "metadata.name", "operator": "In", "values": ["node-0"]}
-    selector = {"nodeSelectorTerms": [{"matchFields": [field]}]}
-    consumers = [
-        {
-            "resource": "pods",
-            "name": pod,
-            "uid": cluster.get(PODS, pod)["metadata"]["uid"],
-        }
-        for pod in pods
-    ]
-    cluster.change(
-        RESOURCE_CLAIMS, name, lambda obj: obj["metadata"].update(finalizers=[CLAIM_FINALIZER])
-    )
-    status: Json = {"allocation": {"devices": {"results": [entry]}, "nodeSelector": selector}}
-    if consumers:
-        status["reservedFor"] = consumers
-    set_status(cluster, RESOURCE_CLAIMS, name, status)
-
-
-def set_status(cluster: ManualCluster, resource: Resource, name: str, status: Json) -> None:
-    stored = cluster.find(resource, name)
-    assert stored is not None
-    cluster.registry.replace_status(resource, stored, {**stored.copy_of_obj(), "status": status})
-    cluster.settle()
 
 
 def finish(cluster: ManualCluster, pod: str = "p") -> None:

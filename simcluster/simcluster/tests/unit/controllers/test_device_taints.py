@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.kinds.resources import EVENTS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from simcluster.tests.support.manual_cluster import ManualCluster
-from simcluster.tests.unit.controllers.test_device_claims import add_claim, add_pod, allocate
+from simcluster.tests.unit.controllers.claims import add_claim, add_pod, allocate
 
 Json = dict[str, Any]
 

@@ -20,7 +20,7 @@ from stowage.framework.authoring import (
     Snapshot,
     unschedulable,
 )
-from tests.stories.preemption_driver import LOW, PreemptionDriver, names
+from tests.stories.preemption.driver import LOW, PreemptionDriver, names
 from tests.support.builders import HOSTNAME
 from tests.support.disruption_budgets import DB, RESPECTFUL, db_budget
 from tests.support.engines import of_type

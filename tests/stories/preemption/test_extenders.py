@@ -26,7 +26,7 @@ from stowage.api.instructions import (
 )
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.policy import PodDisruptionBudget, PodDisruptionBudgetSpec
-from tests.stories.preemption_driver import HIGHER, LOW, PreemptionDriver, names
+from tests.stories.preemption.driver import HIGHER, LOW, PreemptionDriver, names
 from tests.support.builders import label_selector
 from tests.support.engines import of_type
 

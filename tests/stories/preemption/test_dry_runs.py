@@ -6,7 +6,7 @@ from stowage.api.events import DeviceObjectSeen, NamespaceSeen, PendingPodSeen
 from stowage.api.instructions import EvictPod, PatchPodStatus
 from stowage.api.objects.pod import Affinity, PodAffinity, TopologySpreadConstraint
 from stowage.api.objects.volume import GCEPersistentDiskVolumeSource, Volume
-from tests.stories.preemption_driver import HIGH, HIGHER, PreemptionDriver, names
+from tests.stories.preemption.driver import HIGH, HIGHER, PreemptionDriver, names
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_namespace
 from tests.support.device_builders import make_claim, make_class, make_slice, pod_with_claims
 

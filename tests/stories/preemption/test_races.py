@@ -16,7 +16,7 @@ from stowage.api.instructions import (
     RunPreBind,
 )
 from stowage.api.status import SUCCESS, WAIT, Code
-from tests.stories.preemption_driver import HIGH, HIGHER, LOW, PreemptionDriver, names
+from tests.stories.preemption.driver import HIGH, HIGHER, LOW, PreemptionDriver, names
 from tests.support.engines import of_type
 from tests.support.plugins.scripted_plugin import ScriptedPlugin
 

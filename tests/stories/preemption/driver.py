@@ -10,13 +10,18 @@ from msgspec.structs import replace
 from stowage.api.events import AssignedPodGone, AssignedPodSeen, EvictionFinished, PendingPodSeen
 from stowage.api.instructions import EvictPod, Instruction
 from stowage.api.objects.meta import Condition
-from stowage.api.objects.pod import Pod
-from tests.support.builders import make_pod
-from tests.support.engines import default_engine
+from stowage.api.objects.pod import Affinity, Pod, PodAffinity
+from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_pod
+from tests.support.engines import default_engine, of_type
 from tests.support.models.engine_driver import EngineDriver
 
 LOW, HIGH, HIGHER = 0, 100, 1000
 """Priorities: of running pods, of preemptors, of pods that preemptors cannot preempt."""
+
+AWAY_FROM_WEB = Affinity(
+    pod_anti_affinity=PodAffinity((affinity_term(HOSTNAME, label_selector({"app": "web"})),))
+)
+"""Keeps a pod from the nodes of the pods with the label ``app: web``, and these from its own."""
 
 
 class PreemptionDriver(EngineDriver):
@@ -74,6 +79,16 @@ class PreemptionDriver(EngineDriver):
         self.pods[pod.metadata.name] = pod
         self.handle(AssignedPodSeen(pod) if pod.spec.node_name else PendingPodSeen(pod))
         return pod
+
+
+def preempt_two(driver: PreemptionDriver) -> EvictPod:
+    """Let `p` preempt `a` and `b`, which fill the node `n0`; returns the first eviction."""
+    driver.add_nodes("n0")
+    for name in ("a", "b"):
+        driver.show_running(name, "n0")
+    driver.show_pending("p", cpu="2")
+    (first,) = of_type(EvictPod, driver.schedule_next())
+    return first
 
 
 def names(evictions: list[EvictPod]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowage.api.instructions import AttemptResult, EvictPod, PatchPodStatus
-from tests.stories.preemption_driver import HIGHER, PreemptionDriver, names
+from tests.stories.preemption.driver import HIGHER, PreemptionDriver, names
 from tests.support.engines import of_type
 
 

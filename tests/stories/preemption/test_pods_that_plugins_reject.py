@@ -20,7 +20,7 @@ from stowage.framework import (
 )
 from stowage.state import NodeView, PodInfo, Snapshot
 from tests.stories.plugin_driver import full
-from tests.stories.preemption_driver import PreemptionDriver, names
+from tests.stories.preemption.driver import PreemptionDriver, names
 from tests.support.engines import of_type
 from tests.support.plugins.scripted_plugin import ScriptedPlugin
 

@@ -1,0 +1,1 @@
+"""Stories of preemption: victims, evictions, nominations, and the retry of the preemptor."""
