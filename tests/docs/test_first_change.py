@@ -16,16 +16,16 @@ from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.unit.plugins.single_plugin import refused
 
-_SED = re.compile(r"sed -i '(?P<script>[^']+)' \\\n +(?P<file>\S+)\n")
+_PERL = re.compile(r"perl -pi -e '(?P<script>[^']+)' \\\n +(?P<file>\S+)\n")
 
 
 def test_the_first_change_lets_the_plugin_refuse_a_pod_that_tolerates_the_taint() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    command = _SED.search(page)
+    command = _PERL.search(page)
     assert command is not None
     file = ROOT / command["file"]
     assert file == Path(node_unschedulable.__file__)
-    arguments = ["sed", command["script"], str(file)]
+    arguments = ["perl", "-pe", command["script"], str(file)]
     source = subprocess.run(arguments, capture_output=True, check=True, text=True).stdout
     changed = types.ModuleType("changed")
     exec(compile(source, str(file), "exec"), changed.__dict__)
