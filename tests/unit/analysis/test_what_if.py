@@ -17,6 +17,7 @@ from stowage.api.objects.meta import (
     ObjectMeta,
     OwnerReference,
 )
+from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import PodResourceClaim
 from stowage.api.objects.policy import (
     PodDisruptionBudget,
@@ -26,7 +27,16 @@ from stowage.api.objects.policy import (
 from stowage.api.objects.volume import PersistentVolumeClaim, StorageClass
 from tests.support.builders import ZONE, make_node, make_pod, owned_by
 from tests.support.clusters import loaded_cluster
-from tests.support.volume_builders import claim_volume, make_claim, make_class, make_volume
+from tests.support.device_builders import make_claim as make_device_claim
+from tests.support.device_builders import make_class as make_device_class
+from tests.support.device_builders import make_slice, pod_with_claims, request
+from tests.support.volume_builders import (
+    claim_volume,
+    make_claim,
+    make_class,
+    make_csi_node,
+    make_volume,
+)
 
 REPLICA_SET = owned_by("ReplicaSet", "web", "rs")
 DAEMON_SET = owned_by("DaemonSet", "agent", "ds")
@@ -203,6 +213,51 @@ def test_added_nodes_take_pending_pods() -> None:
     assert sorted(nodes_of(answer).values()) == ["n-new-1", "n-new-2"]
     assert names(answer.pending) == ["default/p2"]
     assert (answer.before.nodes, answer.after.nodes) == (1, 3)
+
+
+def test_an_added_node_has_the_taints_of_its_model_but_not_those_of_its_state() -> None:
+    """The node controller taints each cordoned node; a new one is not cordoned."""
+    cordoned = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+    own = Taint(key="dedicated", value="db", effect="NoSchedule")
+    for taints, placed in (([cordoned], {"default/p": "n-new-1"}), ([cordoned, own], {})):
+        cluster = loaded_cluster(make_node("n", unschedulable=True, taints=taints), make_pod("p"))
+        assert nodes_of(what_if(cluster, Question(add_nodes=[(1, "n")]))) == placed
+
+
+def test_an_added_node_has_the_labels_of_its_model_with_its_own_name() -> None:
+    labels = {"topology.example.com/node": "n", "disk": "ssd"}
+    wanted = {"topology.example.com/node": "n-new-1", "disk": "ssd"}
+    cluster = loaded_cluster(make_node("n", labels=labels), make_pod("p", node_selector=wanted))
+    assert nodes_of(what_if(cluster, Question(add_nodes=[(1, "n")]))) == {"default/p": "n-new-1"}
+
+
+def test_added_nodes_have_the_devices_of_their_model() -> None:
+    own = {"name": "own", "generation": 1, "resourceSliceCount": 1}
+    cluster = loaded_cluster(
+        make_node("n"),
+        make_node("other"),
+        make_device_class(),
+        make_slice("n", ["d"]),
+        make_slice("n", ["e"], name="own", pool=own),
+        *(make_device_claim(f"c{i}", request()) for i in range(4)),
+        *(pod_with_claims(f"p{i}", f"c{i}") for i in range(4)),
+    )
+    answer = what_if(cluster, Question(add_nodes=[(1, "n")]))
+    assert sorted(nodes_of(answer).values()) == ["n", "n", "n-new-1", "n-new-1"]
+
+
+def test_added_nodes_have_the_volume_limits_of_their_model() -> None:
+    cluster = loaded_cluster(
+        make_node("n"),
+        make_csi_node("n", csi_example_com=1),
+        make_class("waits"),
+        *(make_volume(f"v{i}", given_to=f"c{i}") for i in range(3)),
+        *(make_claim(f"c{i}", volume=f"v{i}") for i in range(3)),
+        *(make_pod(f"p{i}", volumes=[claim_volume(f"c{i}")]) for i in range(3)),
+    )
+    answer = what_if(cluster, Question(add_nodes=[(1, "n")]))
+    assert sorted(nodes_of(answer).values()) == ["n", "n-new-1"]
+    assert len(answer.pending) == 1
 
 
 def test_a_removed_node_is_gone_with_the_pods_of_daemon_sets() -> None:
