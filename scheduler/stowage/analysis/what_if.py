@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -25,9 +26,11 @@ from stowage.analysis.group_explanation import GroupExplanation
 from stowage.analysis.loaded_cluster import LoadedCluster, stand_in_notes
 from stowage.analysis.pods_by_node import is_finished
 from stowage.analysis.virtual_cluster import Preempted, VirtualCluster
+from stowage.api.objects.meta import controller_of
 from stowage.api.objects.pod import Pod
 from stowage.state.snapshot import Snapshot
 
+_TEMPLATE_HASH = "pod-template-hash"
 AFTER_THE_CHANGES = "evaluated after the changes"
 
 
@@ -173,10 +176,11 @@ def _make_way(cluster: VirtualCluster, asked: ClusterObjects) -> tuple[ClusterOb
     """Make way for new pods: one of the same name that waits goes; one that has a node stays.
 
     Returns:
-        The objects to create, and a note for each new pod that is left out.
+        The objects to create, and a note for each new pod that is left out, and for each workload
+        that has other pods already.
     """
     created = ClusterObjects({kind: dict(found) for kind, found in asked.by_kind.items()})
-    notes = []
+    notes = _others_of_workloads(cluster, asked)
     for pod in asked.pods():
         key = pod.metadata.namespaced_name
         known = cluster.objects.pod(key)
@@ -188,6 +192,36 @@ def _make_way(cluster: VirtualCluster, asked: ClusterObjects) -> tuple[ClusterOb
         else:
             cluster.delete_pod(known)
     return created, notes
+
+
+def _others_of_workloads(cluster: VirtualCluster, asked: ClusterObjects) -> list[str]:
+    """A note for each workload of new pods that has other pods: these are not replaced."""
+    workloads = {_workload_of(pod) for pod in asked.pods()} - {None}
+    if not workloads:
+        return []
+    others = Counter(
+        workload
+        for pod in cluster.objects.pods()
+        if (workload := _workload_of(pod)) in workloads
+        and not is_finished(pod)
+        and asked.pod(pod.metadata.namespaced_name) is None
+    )
+    return [
+        f"{workload[1]} has {count} pods already: they stay, and those of the manifest are added"
+        for workload, count in others.items()
+        if workload is not None
+    ]
+
+
+def _workload_of(pod: Pod) -> tuple[str, str] | None:
+    """The kind of the pod's controller and ``namespace/name`` of its workload."""
+    owner = controller_of(pod.metadata)
+    if owner is None:
+        return None
+    # A Deployment names its ReplicaSets after itself, and after the template of their pods.
+    template = pod.metadata.labels.get(_TEMPLATE_HASH)
+    name = owner.name.removesuffix(f"-{template}") if template else owner.name
+    return owner.kind, f"{pod.metadata.namespace}/{name}"
 
 
 def _answer(

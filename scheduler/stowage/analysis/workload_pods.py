@@ -101,6 +101,16 @@ def objects_of_manifests(
     return made
 
 
+def unread_kinds(items: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """A note that names the kinds of manifests that scheduling does not read, if there are any.
+
+    A misspelt kind is one of them.
+    """
+    kinds = {str(item.get("kind")) for item in items if struct_of(item) is None}
+    names = ", ".join(sorted(kinds - _NAMESPACED_WORKLOADS))
+    return (f"scheduling does not read these kinds of the manifests: {names}",) if names else ()
+
+
 def _check_fields(pod: Pod, known: PodClasses) -> None:
     """Refuse what the engine cannot use; `known` are the classes of the pods before it."""
     try:

@@ -100,6 +100,34 @@ def test_a_pod_that_has_a_node_stays_although_a_manifest_names_it() -> None:
     assert answer.notes[0] == "default/web-0 is on node n already: it stays as it is"
 
 
+@pytest.mark.parametrize(
+    ("owner", "hashed"), [("web-5f7d9c", "5f7d9c"), ("web", None), ("other", None)]
+)
+def test_pods_of_the_workload_that_run_already_are_counted_in_a_note(
+    owner: str, hashed: str | None
+) -> None:
+    labels = {} if hashed is None else {"pod-template-hash": hashed}
+    running = [
+        make_pod(name, node="n", labels=labels, owner=owned_by("ReplicaSet", owner, "old"))
+        for name in (f"{owner}-a", f"{owner}-b")
+    ]
+    cluster = loaded_cluster(make_node("n"), *running, make_pod("alone", node="n"))
+    new = created(make_pod("web-0", owner=REPLICA_SET), make_pod("web-1", owner=REPLICA_SET))
+    answer = what_if(cluster, Question(objects=new))
+    note = "default/web has 2 pods already: they stay, and those of the manifest are added"
+    assert (note in answer.notes) == (owner != "other")
+    assert answer.after.placed == 5
+
+
+def test_pods_of_a_stateful_set_that_a_manifest_names_again_are_no_others() -> None:
+    owner = owned_by("StatefulSet", "db", "db")
+    cluster = loaded_cluster(make_node("n"), make_pod("db-0", node="n", owner=owner))
+    new = created(make_pod("db-0", owner=owner), make_pod("db-1", owner=owner))
+    first, *others = what_if(cluster, Question(objects=new)).notes
+    assert first == "default/db-0 is on node n already: it stays as it is"
+    assert not any("already" in note for note in others)
+
+
 def test_a_manifest_replaces_a_pending_pod_of_the_same_name() -> None:
     cluster = loaded_cluster(make_node("n", cpu="4"), make_pod("p", cpu="9"))
     answer = what_if(cluster, Question(objects=created(make_pod("p", uid="new", cpu="1"))))

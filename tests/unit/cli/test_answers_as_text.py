@@ -130,6 +130,27 @@ def test_why_pods_stay_pending_is_a_line_for_each(cluster: Path) -> None:
     assert f"\n  shop/unbound: {message}\n" in text
 
 
+def test_kinds_of_manifests_that_scheduling_does_not_read_are_named(
+    cluster: Path, tmp_path: Path
+) -> None:
+    """Otherwise the pods of a misspelt workload would be missing without a word."""
+    meta = {"name": "web"}
+    manifests = tmp_path / "manifests.json"
+    kinds = ["Service", "Deploymnt", "ConfigMap"]
+    items = [*({"kind": kind, "metadata": meta} for kind in kinds), _pod("new")]
+    manifests.write_text(json.dumps(items), encoding="utf-8")
+    text = ask("what-if", "-f", manifests, "--from", cluster)
+    note = "scheduling does not read these kinds of the manifests: ConfigMap, Deploymnt"
+    assert text.splitlines()[-1] == note
+    manifests.write_text(json.dumps(_pod("new")), encoding="utf-8")
+    assert "these kinds" not in ask("what-if", "-f", manifests, "--from", cluster)
+
+
+def test_an_answer_about_files_does_not_speak_of_a_running_cluster(cluster: Path) -> None:
+    text = ask("explain", "pod", "shop/fits", "--from", cluster)
+    assert text.splitlines()[1] == "evaluated against the cluster in the files"
+
+
 def test_manifests_without_namespaces_and_uids_are_a_cluster(cluster: Path) -> None:
     pods = [_pod("a"), _pod("b")]
     for pod in pods:

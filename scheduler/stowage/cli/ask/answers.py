@@ -19,7 +19,11 @@ from stowage.analysis.explain_pod import NotInCluster, explain_pod
 from stowage.analysis.gang_capacity import gang_capacity, gang_of
 from stowage.analysis.recorded_decision import explain_recorded
 from stowage.analysis.what_if import Question, what_if
-from stowage.analysis.workload_pods import InvalidManifest, objects_of_manifests
+from stowage.analysis.workload_pods import (
+    InvalidManifest,
+    objects_of_manifests,
+    unread_kinds,
+)
 from stowage.api.decisions import DecisionQuery
 from stowage.api.objects.meta import controller_of
 from stowage.api.objects.pod import Pod
@@ -114,6 +118,8 @@ def answer_what_if(flags: ClusterFlags, changes: Changes, output: OutputFormat) 
         )
         names = {pod.spec.scheduler_name for pod in created.pods()}
         answer = what_if(contents.load(console, names), question)
+        notes = (*answer.notes, *unread_kinds(items))
+        answer = msgspec.structs.replace(answer, notes=notes)
         write_answer(answer, output, what_if_tables)
 
 

@@ -20,6 +20,7 @@ from rich.markup import escape
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.compact import CompactAnswer
 from stowage.analysis.explain_pod import NotInCluster
+from stowage.analysis.explanation import IN_FILES
 from stowage.analysis.generated_claims import default_requests
 from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
 from stowage.analysis.manifest_identity import with_identity
@@ -160,7 +161,7 @@ def read_contents(flags: ClusterFlags, console: Console) -> ClusterContents:
     frameworks = make_frameworks(configuration, discover_plugins(gates=gates))
     objects, notes = _read(flags)
     _print_notes(console, notes)
-    return ClusterContents(objects, frameworks)
+    return ClusterContents(objects, frameworks, as_of=IN_FILES if flags.files else "")
 
 
 def read_profiles(flags: ClusterFlags) -> KubeSchedulerConfiguration:
