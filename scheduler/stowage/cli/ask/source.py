@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -284,8 +283,7 @@ def failures_reported(console: Console) -> Iterator[None]:
         print_error(console, error)
         raise typer.Exit(1) from error
     except BrokenPipeError:
-        # The reader of the answer, such as head, has enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise  # the reader of the answer, such as head, has enough
     except (ApiError, *LOST_ANSWER_ERRORS) as error:
         text = os_error_text(error) if isinstance(error, OSError) else str(error)
         text = text or "the API server does not answer"
