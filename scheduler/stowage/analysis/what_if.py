@@ -16,6 +16,7 @@ from stowage.analysis.cluster_changes import (
     cordon,
     drain,
     find_node,
+    kept_by_drain,
     remove_nodes,
 )
 from stowage.analysis.cluster_objects import POD, ClusterObjects
@@ -155,12 +156,18 @@ def what_if(loaded: LoadedCluster, question: Question) -> WhatIfAnswer:
     models = [like for _, like in question.add_nodes]
     for name in (*question.cordon, *question.drain, *question.remove_nodes, *models):
         find_node(cluster, name)
+    served = [name for name in dict.fromkeys(models) if _has_pods_of_its_own(cluster, name)]
     added = [name for each in question.add_nodes for name in add_nodes(cluster, *each)]
     for name in question.cordon:
         cordon(cluster, name)
     drained = [drain(cluster, question.drain), remove_nodes(cluster, question.remove_nodes)]
     created, notes = _make_way(cluster, question.objects)
     notes += [note for each in drained for note in each.notes]
+    notes += [
+        f"the nodes like {name} are empty: the pods of DaemonSets and static pods that would run "
+        "there are not counted"
+        for name in served
+    ]
     cluster.create(created)
     cluster.run()
     if cluster.engine.state.extenders:
@@ -170,6 +177,11 @@ def what_if(loaded: LoadedCluster, question: Question) -> WhatIfAnswer:
     decided = [pod for key in keys if (pod := cluster.objects.pod(key)) is not None]
     notes += stand_in_notes(loaded, decided)
     return replace(answer, notes=tuple(notes))
+
+
+def _has_pods_of_its_own(cluster: VirtualCluster, name: str) -> bool:
+    """Whether the node has pods of DaemonSets or static pods, which each such node has."""
+    return any(kept_by_drain(pod) for pod in cluster.pods.on_node(name))
 
 
 def _make_way(cluster: VirtualCluster, asked: ClusterObjects) -> tuple[ClusterObjects, list[str]]:

@@ -18,6 +18,8 @@ from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.pod_groups import PodGroup
 from stowage.api.objects.policy import PriorityClass
+from stowage.api.values.node_affinity import required_node_affinity
+from stowage.api.values.tolerations import first_untolerated_taint
 from stowage.state.pods.pod_info import PodClasses, make_pod_info
 
 Json = dict[str, Any]
@@ -52,6 +54,8 @@ _DAEMON_TOLERATIONS = (
     ("node.kubernetes.io/pid-pressure", "NoSchedule"),
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 )
+
+_HOST_NETWORK_TOLERATIONS = (("node.kubernetes.io/network-unavailable", "NoSchedule"),)
 
 
 class InvalidManifest(ValueError):  # noqa: N818 - it names the finding
@@ -161,8 +165,8 @@ def _expanded(item: Json, cluster: ClusterObjects) -> Iterator[Json]:
     if kind in ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"):
         yield {**item, "kind": _SELECTS_PODS.get(kind, kind)}
     if kind == "DaemonSet":
-        for node in cluster.of_kind(Node):
-            yield _daemon_pod(item, node.metadata.name)
+        made = ((_daemon_pod(item, node.metadata.name), node) for node in cluster.of_kind(Node))
+        yield from (pod for pod, node in made if _is_made_for(_decoded(pod, Pod), node))
         return
     for index in range(_replicas(item)):
         pod = _pod(item, f"{_name(item)}-{index}")
@@ -228,11 +232,26 @@ def _daemon_pod(item: Json, node_name: str) -> Json:
         "nodeSelectorTerms": [{**term, "matchFields": [field]} for term in terms]
     }
     spec["affinity"] = {**affinity, "nodeAffinity": node_affinity}
+    tolerated = _DAEMON_TOLERATIONS + (_HOST_NETWORK_TOLERATIONS if spec.get("hostNetwork") else ())
     tolerations = [
-        {"key": key, "operator": "Exists", "effect": effect} for key, effect in _DAEMON_TOLERATIONS
+        {"key": key, "operator": "Exists", "effect": effect} for key, effect in tolerated
     ]
     spec["tolerations"] = [*(spec.get("tolerations") or ()), *tolerations]
     return pod
+
+
+def _is_made_for(pod: Pod, node: Node) -> bool:
+    """Whether the controller of a DaemonSet makes its pod for the node.
+
+    ``NodeShouldRunDaemonPod`` of v1.36: nodes that the pod does not select, or whose taints it does
+    not tolerate, get none.
+    """
+    name, spec = node.metadata.name, pod.spec
+    return (
+        spec.node_name in ("", name)
+        and required_node_affinity(spec).matches(node.metadata.labels, name)
+        and first_untolerated_taint(node.spec.taints, spec.tolerations) is None
+    )
 
 
 def _claims(item: Json, pod: Json) -> Iterator[Json]:

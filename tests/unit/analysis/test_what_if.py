@@ -288,6 +288,18 @@ def test_added_nodes_have_the_volume_limits_of_their_model() -> None:
     assert len(answer.pending) == 1
 
 
+def test_a_note_says_that_added_nodes_lack_the_pods_of_daemon_sets() -> None:
+    cluster = loaded_cluster(
+        make_node("plain"),
+        make_node("served"),
+        make_pod("web", node="plain", owner=REPLICA_SET),
+        make_pod("agent", node="served", owner=DAEMON_SET),
+    )
+    answer = what_if(cluster, Question(add_nodes=[(1, "plain"), (2, "served")]))
+    (note,) = [each for each in answer.notes if "DaemonSets" in each]
+    assert note.startswith("the nodes like served are empty: ")
+
+
 def test_a_removed_node_is_gone_with_the_pods_of_daemon_sets() -> None:
     cluster = loaded_cluster(
         make_node("old"),
