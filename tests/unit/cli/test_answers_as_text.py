@@ -146,6 +146,18 @@ def test_kinds_of_manifests_that_scheduling_does_not_read_are_named(
     assert "these kinds" not in ask("what-if", "-f", manifests, "--from", cluster)
 
 
+def test_a_daemon_set_is_not_counted(cluster: Path, tmp_path: Path) -> None:
+    """Each of its pods is for one node, so a count of pods like the first is about this node."""
+    template = {"spec": {"containers": [{"name": "main"}]}}
+    item = {"kind": "DaemonSet", "metadata": {"name": "agent"}, "spec": {"template": template}}
+    manifest = tmp_path / "agent.json"
+    manifest.write_text(json.dumps(item), encoding="utf-8")
+    arguments = ["capacity", "-f", str(manifest), "--from", str(cluster)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: DaemonSet agent: expected a pod, or a workload")
+
+
 def test_an_answer_about_files_does_not_speak_of_a_running_cluster(cluster: Path) -> None:
     text = ask("explain", "pod", "shop/fits", "--from", cluster)
     assert text.splitlines()[1] == "evaluated against the cluster in the files"

@@ -18,6 +18,7 @@ from stowage.analysis.explain_node import explain_node
 from stowage.analysis.explain_pod import NotInCluster, explain_pod
 from stowage.analysis.gang_capacity import gang_capacity, gang_of
 from stowage.analysis.recorded_decision import explain_recorded
+from stowage.analysis.virtual_cluster import DAEMON_SET
 from stowage.analysis.what_if import Question, what_if
 from stowage.analysis.workload_pods import (
     InvalidManifest,
@@ -132,6 +133,7 @@ def answer_capacity(
         contents = read_contents(flags, console)
         made = _objects_with_pods(filenames, contents)
         pod = made.pods()[0]
+        _refuse_daemon_set(pod)
         loaded = contents.load(console, {each.spec.scheduler_name for each in made.pods()})
         gang = gang_of(made, contents.objects) if contents.has_groups else None
         if gang is not None:
@@ -161,6 +163,16 @@ def _origin(pod: Pod) -> tuple[str, str]:
     """Kind and name of the pod's controller, or else its own."""
     owner = controller_of(pod.metadata)
     return ("Pod", pod.metadata.name) if owner is None else (owner.kind, owner.name)
+
+
+def _refuse_daemon_set(pod: Pod) -> None:
+    """Refuse to count the pods of a DaemonSet: each of them is for one node."""
+    kind, name = _origin(pod)
+    if kind == DAEMON_SET:
+        raise InvalidManifest(
+            f"{kind} {name}: expected a pod, or a workload whose pods may go to any node; "
+            "stowage what-if shows on which nodes a DaemonSet fits"
+        )
 
 
 def _errors() -> Console:
