@@ -122,8 +122,8 @@ class WhatIfAnswer(_Answer, frozen=True):
     Attributes:
         before: The cluster as it is.
         after: The cluster afterwards.
-        placed: The pods that get a node.
-        pending: The pods that stay or become pending.
+        placed: The pods that get a node; those of manifests first.
+        pending: The pods that stay or become pending; those of manifests first.
         preempted: The pods that are evicted for others.
         deleted: The drained pods that nothing makes again.
         kept: The pods that the drain leaves.
@@ -172,7 +172,8 @@ def what_if(loaded: LoadedCluster, question: Question) -> WhatIfAnswer:
     cluster.run()
     if cluster.engine.state.extenders:
         notes.append("extenders are not asked")
-    answer = _answer(cluster, summary, drained, added)
+    asked = {pod.metadata.namespaced_name for pod in created.pods()}
+    answer = _answer(cluster, summary, drained, added, asked)
     keys = [*(each.pod for each in answer.placed), *(each.pod for each in answer.pending)]
     decided = [pod for key in keys if (pod := cluster.objects.pod(key)) is not None]
     notes += stand_in_notes(loaded, decided)
@@ -241,7 +242,13 @@ def _answer(
     summary: ClusterSummary,
     drained: Sequence[DrainedPods],
     added: Sequence[str],
+    asked: Collection[str],
 ) -> WhatIfAnswer:
+    """The answer; the pods of manifests, which were asked about, come before the others."""
+
+    def place(each: Placement | StillPending) -> tuple[bool, str]:
+        return each.pod not in asked, each.pod
+
     moved = cluster.remade
     placed = [
         Placement(key, node, was=moved.get(key, ""), tied=key in cluster.tied)
@@ -255,8 +262,8 @@ def _answer(
     return WhatIfAnswer(
         summary,
         summary_of(cluster),
-        tuple(sorted(placed, key=lambda each: each.pod)),
-        tuple(sorted(pending, key=lambda each: each.pod)),
+        tuple(sorted(placed, key=place)),
+        tuple(sorted(pending, key=place)),
         tuple(cluster.preempted),
         tuple(key for each in drained for key in each.deleted),
         tuple(KeptPod(key, why) for each in drained for key, why in each.kept.items()),

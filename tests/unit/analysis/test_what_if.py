@@ -77,6 +77,15 @@ def test_new_pods_go_where_the_scheduler_would_put_them() -> None:
     assert answer.after.utilisation["cpu"] == 0.8
 
 
+def test_the_pods_of_manifests_come_before_those_that_waited() -> None:
+    waiting = [make_pod("a", cpu="1"), make_pod("b", cpu="9")]
+    cluster = loaded_cluster(make_node("n", cpu="4"), *waiting)
+    new = created(make_pod("y", cpu="1"), make_pod("z", cpu="9"))
+    answer = what_if(cluster, Question(objects=new))
+    assert [each.pod for each in answer.placed] == ["default/y", "default/a"]
+    assert names(answer.pending) == ["default/z", "default/b"]
+
+
 def test_a_pending_pod_keeps_the_message_of_its_condition() -> None:
     waiting = make_pod("waiting", cpu="9")
     first = what_if(loaded_cluster(make_node("n", cpu="4")), Question(objects=created(waiting)))
