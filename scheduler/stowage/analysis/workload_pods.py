@@ -12,7 +12,7 @@ from stowage.analysis.cluster_objects import ClusterObjects, ObjectT, struct_of
 from stowage.analysis.generated_claims import default_requests, missing_templates
 from stowage.analysis.manifest_identity import with_identity
 from stowage.api.decoding.decode import convert_object
-from stowage.api.decoding.errors import InvalidObject
+from stowage.api.decoding.errors import InvalidObject, SelectorError
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
@@ -165,8 +165,7 @@ def _expanded(item: Json, cluster: ClusterObjects) -> Iterator[Json]:
     if kind in ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"):
         yield {**item, "kind": _SELECTS_PODS.get(kind, kind)}
     if kind == "DaemonSet":
-        made = ((_daemon_pod(item, node.metadata.name), node) for node in cluster.of_kind(Node))
-        yield from (pod for pod, node in made if _is_made_for(_decoded(pod, Pod), node))
+        yield from _daemon_pods(item, cluster)
         return
     for index in range(_replicas(item)):
         pod = _pod(item, f"{_name(item)}-{index}")
@@ -219,6 +218,19 @@ def _pod(item: Json, name: str) -> Json:
     }
 
 
+def _daemon_pods(item: Json, cluster: ClusterObjects) -> Iterator[Json]:
+    """The pods of a DaemonSet."""
+    for node in cluster.of_kind(Node):
+        pod = _daemon_pod(item, node.metadata.name)
+        try:
+            is_made = _is_made_for(_decoded(pod, Pod), node)
+        except SelectorError as invalid:
+            where = f"DaemonSet {_name(item)}: spec.template.spec.affinity.nodeAffinity"
+            raise InvalidManifest(f"{where}: {invalid}") from invalid
+        if is_made:
+            yield pod
+
+
 def _daemon_pod(item: Json, node_name: str) -> Json:
     """The pod of a DaemonSet for one node: its controller names the node by a node affinity."""
     pod = _pod(item, f"{_name(item)}-{node_name}")
@@ -245,6 +257,9 @@ def _is_made_for(pod: Pod, node: Node) -> bool:
 
     ``NodeShouldRunDaemonPod`` of v1.36: nodes that the pod does not select, or whose taints it does
     not tolerate, get none.
+
+    Raises:
+        SelectorError: The node affinity is invalid.
     """
     name, spec = node.metadata.name, pod.spec
     return (

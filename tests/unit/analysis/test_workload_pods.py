@@ -122,6 +122,20 @@ def test_a_daemon_set_makes_no_pod_for_a_node_that_it_does_not_select_or_tolerat
     assert pod_names(made) == [f"default/web-{name}" for name in names]
 
 
+def test_a_daemon_set_with_an_invalid_node_affinity_is_refused() -> None:
+    terms = [{"matchExpressions": [{"key": "a", "operator": "Nope"}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    spec = {"containers": [], "affinity": {"nodeAffinity": required}}
+    cluster = ClusterObjects()
+    cluster.add(make_node("n"))
+    expected = (
+        r"DaemonSet web: spec\.template\.spec\.affinity\.nodeAffinity: "
+        r"nodeSelectorTerms\[0\]\.matchExpressions\[0\]\.operator: "
+    )
+    with pytest.raises(InvalidManifest, match=expected):
+        expand(workload("DaemonSet", template={"spec": spec}), cluster=cluster)
+
+
 def admitted(**spec: Any) -> Pod:
     low = PriorityClass(ObjectMeta(name="low"), 5, global_default=True)
     high = PriorityClass(ObjectMeta(name="high"), 50, preemption_policy="Never")
