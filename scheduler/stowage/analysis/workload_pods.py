@@ -141,9 +141,10 @@ def _decoded(item: Json, kind: type[ObjectT]) -> ObjectT:
 def _with_namespace(item: Mapping[str, Any]) -> Json:
     """A copy with namespace and UID."""
     kind, meta = str(item.get("kind", "")), item.get("metadata")
-    if not isinstance(meta, Mapping) or not (meta.get("name") or meta.get("generateName")):
+    given = (meta.get("name") or meta.get("generateName")) if isinstance(meta, Mapping) else None
+    if not isinstance(meta, Mapping) or not given or not isinstance(given, str):
         raise InvalidManifest(f"{kind or 'object'}: metadata.name: expected a name")
-    name = str(meta.get("name") or f"{meta['generateName']}x")
+    name = given if meta.get("name") else f"{given}x"
     named = {**item, "kind": kind, "metadata": {**meta, "name": name}}
     return dict(with_identity(named))
 

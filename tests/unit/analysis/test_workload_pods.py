@@ -136,6 +136,24 @@ def test_a_daemon_set_with_an_invalid_node_affinity_is_refused() -> None:
         expand(workload("DaemonSet", template={"spec": spec}), cluster=cluster)
 
 
+@pytest.mark.parametrize("kind", ["Pod", "Deployment", "StatefulSet"])
+@pytest.mark.parametrize(
+    ("meta", "field"),
+    [
+        ({"name": "web", "namespace": 5}, "namespace"),
+        ({"name": "web", "namespace": ["shop"]}, "namespace"),
+        ({"name": 5}, "name"),
+        ({"generateName": ["web"]}, "name"),
+    ],
+)
+def test_a_name_or_namespace_that_is_no_text_is_refused(
+    kind: str, meta: dict[str, Any], field: str
+) -> None:
+    spec = TEMPLATE["spec"] if kind == "Pod" else {"template": TEMPLATE}
+    with pytest.raises(InvalidManifest, match=rf"metadata\.{field}: "):
+        expand({"kind": kind, "metadata": meta, "spec": spec})
+
+
 def admitted(**spec: Any) -> Pod:
     low = PriorityClass(ObjectMeta(name="low"), 5, global_default=True)
     high = PriorityClass(ObjectMeta(name="high"), 50, preemption_policy="Never")

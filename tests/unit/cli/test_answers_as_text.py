@@ -172,6 +172,14 @@ def test_manifests_without_namespaces_and_uids_are_a_cluster(cluster: Path) -> N
     assert [f"default/{name} - {LONG}" in " ".join(text.split()) for name in "ab"] == [True, True]
 
 
+def test_a_manifest_whose_namespace_is_a_number_is_left_out(cluster: Path) -> None:
+    pod = _pod("a")
+    pod["metadata"] = {"name": "a", "namespace": 5}
+    cluster.write_text(json.dumps([_node(LONG), pod]), encoding="utf-8")
+    note = 'note: Pod 5/a: metadata.namespace: "5" is not valid'
+    assert note in ask("what-if", "--from", cluster)
+
+
 def test_a_pod_that_would_not_fit_on_its_node_again_waits_for_nothing(cluster: Path) -> None:
     cluster.write_text(json.dumps([_node(LONG), _pod("full", "9", nodeName=LONG)]))
     text = ask("explain", "pod", "shop/full", "--from", cluster)
