@@ -220,7 +220,7 @@ def _others_of_workloads(cluster: VirtualCluster, asked: ClusterObjects) -> list
         and asked.pod(pod.metadata.namespaced_name) is None
     )
     return [
-        f"{workload[1]} has {count} pods already: they stay, and those of the manifest are added"
+        f"pods that {workload[1]} has already: {count}; those of the manifest are added"
         for workload, count in others.items()
         if workload is not None
     ]

@@ -123,7 +123,7 @@ def test_pods_of_the_workload_that_run_already_are_counted_in_a_note(
     cluster = loaded_cluster(make_node("n"), *running, make_pod("alone", node="n"))
     new = created(make_pod("web-0", owner=REPLICA_SET), make_pod("web-1", owner=REPLICA_SET))
     answer = what_if(cluster, Question(objects=new))
-    note = "default/web has 2 pods already: they stay, and those of the manifest are added"
+    note = "pods that default/web has already: 2; those of the manifest are added"
     assert (note in answer.notes) == (owner != "other")
     assert answer.after.placed == 5
 
