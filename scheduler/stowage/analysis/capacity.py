@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from stowage.analysis.devices.shortage import DeviceShortage
 from stowage.analysis.explained_decision import Circumstances, explain_decision, without_post_filter
-from stowage.analysis.explanation import NodeVerdict
+from stowage.analysis.explanation import SchedulingExplanation
 from stowage.analysis.loaded_cluster import LoadedCluster, stand_in_notes
 from stowage.analysis.virtual_cluster import VirtualCluster
 from stowage.api.objects.pod import Pod
@@ -146,9 +146,7 @@ def _counted(loaded: LoadedCluster, framework: Framework, info: PodInfo) -> _Roo
     state = loaded.engine.state
     snapshot = state.cache.snapshot()
     explained = explain_decision(framework, snapshot, info, Circumstances.of(state, framework))
-    reasons = {
-        verdict.node: _reasons(verdict) for verdict in explained.nodes if verdict.rejected_by
-    }
+    reasons = _rejections(snapshot, explained)
     names = [verdict.node for verdict in explained.nodes if verdict.rejected_by is None]
     rows = np.array([row for name in names if (row := snapshot.row_of(name)) is not None], np.int64)
     fit = cast("NodeResourcesFit", framework.profile.instances[NodeResourcesFit.name])
@@ -205,9 +203,7 @@ def _simulated(loaded: LoadedCluster, framework: Framework, pod: Pod, limit: int
     info = make_pod_info(cluster.with_claims(_copy(pod, number)), state.cache.classes)
     snapshot = state.cache.snapshot()
     explained = explain_decision(framework, snapshot, info, Circumstances.of(state, framework))
-    reasons = {
-        verdict.node: _reasons(verdict) for verdict in explained.nodes if verdict.rejected_by
-    }
+    reasons = _rejections(snapshot, explained)
     return _Room(
         dict(placed),
         reasons,
@@ -223,8 +219,12 @@ def _copy(pod: Pod, number: int) -> Pod:
     return replace(pod, metadata=meta)
 
 
-def _reasons(verdict: NodeVerdict) -> tuple[str, ...]:
-    return () if verdict.rejected_by is None else verdict.rejected_by.reasons
+def _rejections(snapshot: Snapshot, explained: SchedulingExplanation) -> dict[str, tuple[str, ...]]:
+    """Node -> why it rejects the pod; no node has a reason if the pod is rejected as a whole."""
+    if explained.pre_enqueue is not None or explained.pre_filter is not None:
+        return {name: () for name in snapshot.node_names if name}
+    rejecting = ((each.node, each.rejected_by) for each in explained.nodes)
+    return {node: status.reasons for node, status in rejecting if status is not None}
 
 
 def _answer(snapshot: Snapshot, room: _Room, limit: int, group_by: str) -> CapacityAnswer:

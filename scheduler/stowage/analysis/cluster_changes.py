@@ -7,17 +7,22 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
+from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.explain_pod import NotInCluster
 from stowage.analysis.virtual_cluster import DAEMON_SET, VirtualCluster
 from stowage.api.decoding.errors import SelectorError
+from stowage.api.objects.device import ResourceSlice
 from stowage.api.objects.meta import controller_of
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.policy import PodDisruptionBudget
+from stowage.api.objects.volume import CSINode
 from stowage.api.values.selectors import NOTHING, Selector, compile_label_selector
 
 _HOSTNAME = "kubernetes.io/hostname"
 _MIRROR = "kubernetes.io/config.mirror"
+_STATE_TAINTS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""Prefixes of the taints of a state: cordoned, not ready, under pressure, not yet initialised."""
 
 
 class DrainedPods(msgspec.Struct):
@@ -91,21 +96,53 @@ def _remove_with_node(cluster: VirtualCluster, pod: Pod, drained: DrainedPods) -
 
 
 def add_nodes(cluster: VirtualCluster, number: int, like: str) -> list[str]:
-    """Add empty nodes that are equal to the node `like`, but not cordoned; returns their names.
+    """Add empty nodes that are equal to the node `like`; returns their names.
+
+    They have its devices and its limits of volumes, too, but not its state: they are not cordoned,
+    and have no taint that tells of a condition.
 
     Raises:
         NotInCluster: There is no such node.
     """
     model = find_node(cluster, like)
-    names = _free_names(cluster, like, number)
+    slices = [
+        each for each in cluster.objects.of_kind(ResourceSlice) if each.spec.node_name == like
+    ]
+    drivers = cluster.objects.find(CSINode, like)
+    names, made = _free_names(cluster, like, number), ClusterObjects()
     for name in names:
-        labels = dict(model.metadata.labels)
-        if _HOSTNAME in labels:
-            labels[_HOSTNAME] = name
-        meta = replace(model.metadata, name=name, uid=name, labels=labels, resource_version="")
-        spec = replace(model.spec, unschedulable=False)
-        cluster.put_node(replace(model, metadata=meta, spec=spec))
+        made.add(_node_like(model, name))
+        if drivers is not None:
+            meta = replace(drivers.metadata, name=name, uid=f"csi/{name}", resource_version="")
+            made.add(replace(drivers, metadata=meta))
+        for each in slices:
+            made.add(_slice_like(each, name))
+    cluster.create(made)
     return names
+
+
+def _node_like(model: Node, name: str) -> Node:
+    like = model.metadata.name
+    labels = {
+        key: name if key == _HOSTNAME or value == like else value
+        for key, value in model.metadata.labels.items()
+    }
+    taints = tuple(each for each in model.spec.taints if not each.key.startswith(_STATE_TAINTS))
+    meta = replace(model.metadata, name=name, uid=name, labels=labels, resource_version="")
+    spec = replace(model.spec, unschedulable=False, taints=taints)
+    return replace(model, metadata=meta, spec=spec)
+
+
+def _slice_like(model: ResourceSlice, node_name: str) -> ResourceSlice:
+    """The same devices in a pool of another node; pools of nodes have names of their own."""
+    name, pool = f"{model.metadata.name}-{node_name}", model.spec.pool
+    is_named_so = pool.name == model.spec.node_name
+    pool = replace(pool, name=node_name if is_named_so else f"{pool.name}-{node_name}")
+    return replace(
+        model,
+        metadata=replace(model.metadata, name=name, uid=name, resource_version=""),
+        spec=replace(model.spec, node_name=node_name, pool=pool),
+    )
 
 
 def find_node(cluster: VirtualCluster, name: str) -> Node:

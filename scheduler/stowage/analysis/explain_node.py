@@ -39,13 +39,14 @@ def explain_node(
         raise NotInCluster(f"there is no node {name}")
     rejects: list[RejectedPod] = []
     fits: list[str] = []
-    waiting = chain.from_iterable(state.queue.contents().values())
-    for queued in islice(waiting, max_pending):
-        rejected = _rejected(state, queued.info, name)
+    queued = chain.from_iterable(state.queue.contents().values())
+    waiting = (each.info for each in queued if not each.info.terminating)
+    for info in islice(waiting, max_pending):
+        rejected = _rejected(state, info, name)
         if rejected.rejected_by:
             rejects.append(rejected)
         else:
-            fits.append(queued.info.key)
+            fits.append(info.key)
     allocatable, free = _amounts(snapshot, row)
     taints = snapshot.taint_sets[int(snapshot.taint_set[row])] or ()
     on_node = sorted(snapshot.pods_on(name), key=lambda pod: (-pod.priority, pod.key))

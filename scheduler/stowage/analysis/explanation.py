@@ -8,6 +8,7 @@ from stowage.analysis.devices.shortage import DeviceShortage, NodeDevice
 from stowage.api.decisions import PluginScore
 
 AS_IT_IS_NOW = "evaluated against the cluster as it is now"
+IN_FILES = "the cluster in the files"
 
 
 class _Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -32,5 +32,6 @@ def with_identity(item: Mapping[str, Any]) -> Mapping[str, Any]:
         added["namespace"] = "default"
     if not meta.get("uid"):
         namespace = added.get("namespace") or meta.get("namespace", "")
-        added["uid"] = "/".join(filter(None, (kind, namespace, meta["name"])))
+        # Decoding refuses a namespace or a name that is no text, such as the number 5.
+        added["uid"] = "/".join(str(each) for each in (kind, namespace, meta["name"]) if each)
     return {**item, "metadata": {**meta, **added}} if added else item

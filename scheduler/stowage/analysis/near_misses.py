@@ -1,7 +1,8 @@
 """The smallest single changes that would let a pod fit on some nodes.
 
-Only nodes that a single plugin rejects are near. What a change would do is read off the columns
-that the plugin reads; the tests make each change and find that the pod fits.
+Only nodes that a single plugin rejects are near, and cordoned ones, which have a taint as well.
+What a change would do is read off the columns that the plugin reads; the tests make each change and
+find that the pod fits.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from stowage.api.values.tolerations import DO_NOT_SCHEDULE_EFFECTS, tolerated
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.node_affinity import NodeAffinity
 from stowage.plugins.node_resources.fit import NodeResourcesFit
-from stowage.plugins.node_unschedulable import NodeUnschedulable
+from stowage.plugins.node_unschedulable import CORDON_TAINT, NodeUnschedulable
 from stowage.plugins.taint_toleration import TaintToleration
 from stowage.state.nodes.resource_index import PODS
 from stowage.state.pods.pod_info import PodInfo
@@ -44,15 +45,17 @@ def find_near_misses(
         gates: The feature gates of the process.
     """
     by_plugin: defaultdict[str, list[NodeVerdict]] = defaultdict(list)
+    compares = gates.enabled(COMPARISON_GATE)
     for each in nodes:
-        if each.rejected_by is not None and not each.also_rejected_by:
+        if each.rejected_by is not None and (
+            not each.also_rejected_by or _is_only_cordoned(snapshot, pod, each, compares)
+        ):
             by_plugin[each.rejected_by.plugin].append(each)
     found: list[NearMiss] = []
     for plugin, verdicts in by_plugin.items():
         if plugin == NodeResourcesFit.name:
             found += _smaller_requests(snapshot, pod, verdicts)
         elif plugin == TaintToleration.name:
-            compares = gates.enabled(COMPARISON_GATE)
             found += _more_tolerations(snapshot, pod, verdicts, compares)
         elif plugin == NodeAffinity.name:
             misses, others = selector_misses(snapshot, pod, verdicts)
@@ -60,6 +63,18 @@ def find_near_misses(
         else:
             found += _without_plugin(plugin, verdicts)
     return sorted(found, key=lambda each: (each.distance, -len(each.nodes), each.change))
+
+
+def _is_only_cordoned(
+    snapshot: Snapshot, pod: PodInfo, verdict: NodeVerdict, compares: bool
+) -> bool:
+    """Whether the cordon alone rejects the pod: the node controller taints each cordoned node."""
+    statuses = (verdict.rejected_by, *verdict.also_rejected_by)
+    plugins = {each.plugin for each in statuses if each is not None}
+    if plugins != {NodeUnschedulable.name, TaintToleration.name}:
+        return False
+    untolerated = _untolerated(snapshot, pod, verdict.node, compares)
+    return all(each.key == CORDON_TAINT.key for each in untolerated)
 
 
 def _smaller_requests(

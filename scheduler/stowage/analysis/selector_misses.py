@@ -97,4 +97,5 @@ def _found(failing: Iterable[Requirement], labels: Sequence[Mapping[str, str]]) 
 def _values(key: str, labels: Sequence[Mapping[str, str]]) -> str:
     values = sorted({each[key] for each in labels if key in each})
     more = ", ..." if len(values) > _FEW_VALUES else ""
-    return f"{key}={', '.join(values[:_FEW_VALUES])}{more}"
+    none = "" if all(key in each for each in labels) else " or none"
+    return f"{key}={', '.join(values[:_FEW_VALUES])}{more}{none}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -15,6 +16,7 @@ from stowage.analysis.cluster_changes import (
     cordon,
     drain,
     find_node,
+    kept_by_drain,
     remove_nodes,
 )
 from stowage.analysis.cluster_objects import POD, ClusterObjects
@@ -25,9 +27,11 @@ from stowage.analysis.group_explanation import GroupExplanation
 from stowage.analysis.loaded_cluster import LoadedCluster, stand_in_notes
 from stowage.analysis.pods_by_node import is_finished
 from stowage.analysis.virtual_cluster import Preempted, VirtualCluster
+from stowage.api.objects.meta import controller_of
 from stowage.api.objects.pod import Pod
 from stowage.state.snapshot import Snapshot
 
+_TEMPLATE_HASH = "pod-template-hash"
 AFTER_THE_CHANGES = "evaluated after the changes"
 
 
@@ -118,8 +122,8 @@ class WhatIfAnswer(_Answer, frozen=True):
     Attributes:
         before: The cluster as it is.
         after: The cluster afterwards.
-        placed: The pods that get a node.
-        pending: The pods that stay or become pending.
+        placed: The pods that get a node; those of manifests first.
+        pending: The pods that stay or become pending; those of manifests first.
         preempted: The pods that are evicted for others.
         deleted: The drained pods that nothing makes again.
         kept: The pods that the drain leaves.
@@ -152,31 +156,44 @@ def what_if(loaded: LoadedCluster, question: Question) -> WhatIfAnswer:
     models = [like for _, like in question.add_nodes]
     for name in (*question.cordon, *question.drain, *question.remove_nodes, *models):
         find_node(cluster, name)
+    served = [name for name in dict.fromkeys(models) if _has_pods_of_its_own(cluster, name)]
     added = [name for each in question.add_nodes for name in add_nodes(cluster, *each)]
     for name in question.cordon:
         cordon(cluster, name)
     drained = [drain(cluster, question.drain), remove_nodes(cluster, question.remove_nodes)]
     created, notes = _make_way(cluster, question.objects)
     notes += [note for each in drained for note in each.notes]
+    notes += [
+        f"the nodes like {name} are empty: the pods of DaemonSets and static pods that would run "
+        "there are not counted"
+        for name in served
+    ]
     cluster.create(created)
     cluster.run()
     if cluster.engine.state.extenders:
         notes.append("extenders are not asked")
-    answer = _answer(cluster, summary, drained, added)
+    asked = {pod.metadata.namespaced_name for pod in created.pods()}
+    answer = _answer(cluster, summary, drained, added, asked)
     keys = [*(each.pod for each in answer.placed), *(each.pod for each in answer.pending)]
     decided = [pod for key in keys if (pod := cluster.objects.pod(key)) is not None]
     notes += stand_in_notes(loaded, decided)
     return replace(answer, notes=tuple(notes))
 
 
+def _has_pods_of_its_own(cluster: VirtualCluster, name: str) -> bool:
+    """Whether the node has pods of DaemonSets or static pods, which each such node has."""
+    return any(kept_by_drain(pod) for pod in cluster.pods.on_node(name))
+
+
 def _make_way(cluster: VirtualCluster, asked: ClusterObjects) -> tuple[ClusterObjects, list[str]]:
     """Make way for new pods: one of the same name that waits goes; one that has a node stays.
 
     Returns:
-        The objects to create, and a note for each new pod that is left out.
+        The objects to create, and a note for each new pod that is left out, and for each workload
+        that has other pods already.
     """
     created = ClusterObjects({kind: dict(found) for kind, found in asked.by_kind.items()})
-    notes = []
+    notes = _others_of_workloads(cluster, asked)
     for pod in asked.pods():
         key = pod.metadata.namespaced_name
         known = cluster.objects.pod(key)
@@ -190,12 +207,48 @@ def _make_way(cluster: VirtualCluster, asked: ClusterObjects) -> tuple[ClusterOb
     return created, notes
 
 
+def _others_of_workloads(cluster: VirtualCluster, asked: ClusterObjects) -> list[str]:
+    """A note for each workload of new pods that has other pods: these are not replaced."""
+    workloads = {_workload_of(pod) for pod in asked.pods()} - {None}
+    if not workloads:
+        return []
+    others = Counter(
+        workload
+        for pod in cluster.objects.pods()
+        if (workload := _workload_of(pod)) in workloads
+        and not is_finished(pod)
+        and asked.pod(pod.metadata.namespaced_name) is None
+    )
+    return [
+        f"pods that {workload[1]} has already: {count}; those of the manifest are added"
+        for workload, count in others.items()
+        if workload is not None
+    ]
+
+
+def _workload_of(pod: Pod) -> tuple[str, str] | None:
+    """The kind of the pod's controller and ``namespace/name`` of its workload."""
+    owner = controller_of(pod.metadata)
+    if owner is None:
+        return None
+    # A Deployment names its ReplicaSets after itself, and after the template of their pods.
+    template = pod.metadata.labels.get(_TEMPLATE_HASH)
+    name = owner.name.removesuffix(f"-{template}") if template else owner.name
+    return owner.kind, f"{pod.metadata.namespace}/{name}"
+
+
 def _answer(
     cluster: VirtualCluster,
     summary: ClusterSummary,
     drained: Sequence[DrainedPods],
     added: Sequence[str],
+    asked: Collection[str],
 ) -> WhatIfAnswer:
+    """The answer; the pods of manifests, which were asked about, come before the others."""
+
+    def place(each: Placement | StillPending) -> tuple[bool, str]:
+        return each.pod not in asked, each.pod
+
     moved = cluster.remade
     placed = [
         Placement(key, node, was=moved.get(key, ""), tied=key in cluster.tied)
@@ -209,8 +262,8 @@ def _answer(
     return WhatIfAnswer(
         summary,
         summary_of(cluster),
-        tuple(sorted(placed, key=lambda each: each.pod)),
-        tuple(sorted(pending, key=lambda each: each.pod)),
+        tuple(sorted(placed, key=place)),
+        tuple(sorted(pending, key=place)),
         tuple(cluster.preempted),
         tuple(key for each in drained for key in each.deleted),
         tuple(KeptPod(key, why) for each in drained for key, why in each.kept.items()),

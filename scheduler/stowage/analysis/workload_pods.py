@@ -12,12 +12,14 @@ from stowage.analysis.cluster_objects import ClusterObjects, ObjectT, struct_of
 from stowage.analysis.generated_claims import default_requests, missing_templates
 from stowage.analysis.manifest_identity import with_identity
 from stowage.api.decoding.decode import convert_object
-from stowage.api.decoding.errors import InvalidObject
+from stowage.api.decoding.errors import InvalidObject, SelectorError
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.pod_groups import PodGroup
 from stowage.api.objects.policy import PriorityClass
+from stowage.api.values.node_affinity import required_node_affinity
+from stowage.api.values.tolerations import first_untolerated_taint
 from stowage.state.pods.pod_info import PodClasses, make_pod_info
 
 Json = dict[str, Any]
@@ -52,6 +54,8 @@ _DAEMON_TOLERATIONS = (
     ("node.kubernetes.io/pid-pressure", "NoSchedule"),
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 )
+
+_HOST_NETWORK_TOLERATIONS = (("node.kubernetes.io/network-unavailable", "NoSchedule"),)
 
 
 class InvalidManifest(ValueError):  # noqa: N818 - it names the finding
@@ -101,6 +105,16 @@ def objects_of_manifests(
     return made
 
 
+def unread_kinds(items: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """A note that names the kinds of manifests that scheduling does not read, if there are any.
+
+    A misspelt kind is one of them.
+    """
+    kinds = {str(item.get("kind")) for item in items if struct_of(item) is None}
+    names = ", ".join(sorted(kinds - _NAMESPACED_WORKLOADS))
+    return (f"scheduling does not read these kinds of the manifests: {names}",) if names else ()
+
+
 def _check_fields(pod: Pod, known: PodClasses) -> None:
     """Refuse what the engine cannot use; `known` are the classes of the pods before it."""
     try:
@@ -127,9 +141,10 @@ def _decoded(item: Json, kind: type[ObjectT]) -> ObjectT:
 def _with_namespace(item: Mapping[str, Any]) -> Json:
     """A copy with namespace and UID."""
     kind, meta = str(item.get("kind", "")), item.get("metadata")
-    if not isinstance(meta, Mapping) or not (meta.get("name") or meta.get("generateName")):
+    given = (meta.get("name") or meta.get("generateName")) if isinstance(meta, Mapping) else None
+    if not isinstance(meta, Mapping) or not given or not isinstance(given, str):
         raise InvalidManifest(f"{kind or 'object'}: metadata.name: expected a name")
-    name = str(meta.get("name") or f"{meta['generateName']}x")
+    name = given if meta.get("name") else f"{given}x"
     named = {**item, "kind": kind, "metadata": {**meta, "name": name}}
     return dict(with_identity(named))
 
@@ -151,8 +166,7 @@ def _expanded(item: Json, cluster: ClusterObjects) -> Iterator[Json]:
     if kind in ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"):
         yield {**item, "kind": _SELECTS_PODS.get(kind, kind)}
     if kind == "DaemonSet":
-        for node in cluster.of_kind(Node):
-            yield _daemon_pod(item, node.metadata.name)
+        yield from _daemon_pods(item, cluster)
         return
     for index in range(_replicas(item)):
         pod = _pod(item, f"{_name(item)}-{index}")
@@ -205,6 +219,19 @@ def _pod(item: Json, name: str) -> Json:
     }
 
 
+def _daemon_pods(item: Json, cluster: ClusterObjects) -> Iterator[Json]:
+    """The pods of a DaemonSet."""
+    for node in cluster.of_kind(Node):
+        pod = _daemon_pod(item, node.metadata.name)
+        try:
+            is_made = _is_made_for(_decoded(pod, Pod), node)
+        except SelectorError as invalid:
+            where = f"DaemonSet {_name(item)}: spec.template.spec.affinity.nodeAffinity"
+            raise InvalidManifest(f"{where}: {invalid}") from invalid
+        if is_made:
+            yield pod
+
+
 def _daemon_pod(item: Json, node_name: str) -> Json:
     """The pod of a DaemonSet for one node: its controller names the node by a node affinity."""
     pod = _pod(item, f"{_name(item)}-{node_name}")
@@ -218,11 +245,29 @@ def _daemon_pod(item: Json, node_name: str) -> Json:
         "nodeSelectorTerms": [{**term, "matchFields": [field]} for term in terms]
     }
     spec["affinity"] = {**affinity, "nodeAffinity": node_affinity}
+    tolerated = _DAEMON_TOLERATIONS + (_HOST_NETWORK_TOLERATIONS if spec.get("hostNetwork") else ())
     tolerations = [
-        {"key": key, "operator": "Exists", "effect": effect} for key, effect in _DAEMON_TOLERATIONS
+        {"key": key, "operator": "Exists", "effect": effect} for key, effect in tolerated
     ]
     spec["tolerations"] = [*(spec.get("tolerations") or ()), *tolerations]
     return pod
+
+
+def _is_made_for(pod: Pod, node: Node) -> bool:
+    """Whether the controller of a DaemonSet makes its pod for the node.
+
+    ``NodeShouldRunDaemonPod`` of v1.36: nodes that the pod does not select, or whose taints it does
+    not tolerate, get none.
+
+    Raises:
+        SelectorError: The node affinity is invalid.
+    """
+    name, spec = node.metadata.name, pod.spec
+    return (
+        spec.node_name in ("", name)
+        and required_node_affinity(spec).matches(node.metadata.labels, name)
+        and first_untolerated_taint(node.spec.taints, spec.tolerations) is None
+    )
 
 
 def _claims(item: Json, pod: Json) -> Iterator[Json]:

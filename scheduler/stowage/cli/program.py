@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from pathlib import Path
 
 from stowage.cli.imports import garbage_collection_paused
+from stowage.cli.standard_streams import flush_standard_output
 
 _INTERRUPTED = 128 + 2
 """The exit status of a shell's command that SIGINT ends."""
 
 _TERMINATED = 128 + 15
 """The exit status of a shell's command that SIGTERM ends."""
+
+_CANNOT_WRITE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE})
+"""Why standard output takes no more: the disk is full, or the reader, such as head, has enough."""
 
 
 def main(program: str | None = None) -> None:
@@ -27,10 +32,26 @@ def main(program: str | None = None) -> None:
         with garbage_collection_paused():
             from stowage.cli.main import app  # noqa: PLC0415
 
-        app(prog_name=program)
+        try:
+            app(prog_name=program)
+        except SystemExit as ended:
+            lost = flush_standard_output()
+            if lost is not None and not ended.code:
+                raise SystemExit(_cannot_write(lost)) from lost
+            raise
     except KeyboardInterrupt:
         # During an import; the commands handle it themselves.
         raise SystemExit(_INTERRUPTED) from None
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE:
+            raise
+        flush_standard_output()
+        raise SystemExit(_cannot_write(error)) from error
+
+
+def _cannot_write(error: OSError) -> str | int:
+    """What ends a command whose answer cannot be written: silence, if its reader has enough."""
+    return 1 if error.errno == errno.EPIPE else f"error: {error}"
 
 
 def _obey_sigterm() -> None:

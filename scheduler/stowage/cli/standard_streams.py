@@ -19,3 +19,21 @@ def open_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - never closed
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115 - never closed
+
+
+def flush_standard_output() -> OSError | None:
+    """Write what is buffered: when the interpreter ends, it does not tell every failure.
+
+    Returns:
+        Why it cannot be written; then it is dropped, and so is what is written later.
+    """
+    if sys.stdout is None:
+        return None
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.close(null)
+        return error
+    return None

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import dask
 from distributed import Client, Future, KilledWorker, LocalCluster, Security, as_completed
+from distributed.comm.addressing import get_address_host_port
 
 from stowage.experiments import worker_process
 from stowage.experiments.experiment import Experiment, Outcome, outcome_of
@@ -101,6 +102,9 @@ class DaskPool:
 
     def _connect(self, where: Any) -> Client:
         try:
+            if isinstance(where, str):
+                # A client that cannot even try to connect complains when it is collected.
+                get_address_host_port(where)
             client = Client(where, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
         except (OSError, ValueError) as error:
             raise ClusterVanished(f"no Dask scheduler answers at {where}: {error}") from error

@@ -21,7 +21,7 @@ from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
 
 REASON = "node(s) were unschedulable"
-_TAINT = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)
+CORDON_TAINT = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)
 
 
 class NodeUnschedulable:
@@ -39,7 +39,7 @@ class NodeUnschedulable:
         """Unresolvable for cordoned nodes, unless the pod tolerates the unschedulable taint."""
         del state
         cordoned = nodes.unschedulable
-        if not cordoned.any() or tolerated(_TAINT, pod.spec.tolerations):
+        if not cordoned.any() or tolerated(CORDON_TAINT, pod.spec.tolerations):
             return ACCEPT_ALL
         return FilterVerdict((Rejection(REASON, cordoned, unresolvable=True),))
 
@@ -66,4 +66,6 @@ def after_toleration_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | No
     """``isSchedulableAfterPodTolerationChange``: Queue if the pod tolerates cordoned nodes now."""
     del old
     own = new is not None and new.uid == pod.uid
-    return QueueingHint.when(own and new is not None and tolerated(_TAINT, new.spec.tolerations))
+    return QueueingHint.when(
+        own and new is not None and tolerated(CORDON_TAINT, new.spec.tolerations)
+    )

@@ -47,6 +47,7 @@ MAX_BODY_BYTES = 3 * 1024 * 1024
 BODY_TIMEOUT_S = 60.0
 _AUDIT_ID_LENGTH = 64
 _MAX_LINE_BYTES = 1 << 20  # of a request line; selectors may be long
+_MAX_PORT = 65_535
 _LOOPBACK = ("127.", "localhost", "::1")
 _LOOPBACK_OF_UNSPECIFIED = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared only
 
@@ -87,7 +88,8 @@ class ServerOptions(AccessOptions):
             ValueError: ``listen`` is malformed.
         """
         host, _, port = self.listen.rpartition(":")
-        if not port.isdigit():
+        # The event loop would take a larger number modulo 65536.
+        if not (port.isascii() and port.isdigit() and int(port) <= _MAX_PORT):
             raise ValueError(f"listen: {self.listen!r} is not HOST:PORT")
         return host.strip("[]"), int(port)
 

@@ -70,7 +70,8 @@ def cluster(
     except KeyboardInterrupt:
         console.print("stopped")
     except (OSError, ValueError) as error:
-        text = f"[red]cannot start the cluster:[/red] {escape(str(error))}"
+        why = " ".join(str(error).split())
+        text = f"[red]cannot start the cluster:[/red] {escape(why)}"
         console.print(text, soft_wrap=True)
         raise typer.Exit(1) from error
 

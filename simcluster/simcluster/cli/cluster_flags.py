@@ -121,7 +121,8 @@ class AccessFlags(FlagGroup, frozen=True):
     token: Annotated[
         str,
         _ACCESS.option(
-            help="Bearer token that requests must carry; empty lets everyone in who carries none."
+            help="Bearer token that requests must carry; empty lets everyone in who carries none. "
+            "kubectl sends it over TLS only."
         ),
     ] = ""
     token_auth_file: Annotated[

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -124,6 +127,45 @@ def test_sigterm_during_the_start_ends_the_first_process_of_a_container() -> Non
     )
     answer = _python(code, status=143)
     assert (answer.stdout, answer.stderr) == ("", "")
+
+
+NODES = [{"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1"}}}]
+WORKLOAD = {"apiVersion": "stowage.dev/v1alpha1", "kind": "Workload", "metadata": {"name": "w"}}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "nodes").write_text(json.dumps(NODES), encoding="utf-8")
+    (tmp_path / "workload").write_text(json.dumps(WORKLOAD), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "command",
+    ["--help", "config show", "explain node n --from nodes -o json", "simulate workload"],
+)
+def test_an_answer_that_cannot_be_written_is_an_error(
+    place: Path, command: str, unbuffered: str
+) -> None:
+    """On a full disk the error is one line; a reader that has enough, such as head, is none."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with Path("/dev/full").open("wb") as full, os.fdopen(writing, "wb") as closed:
+        for output, expected in (
+            (full, "error: [Errno 28] No space left on device\n"),
+            (closed, ""),
+        ):
+            ended = subprocess.run(
+                [sys.executable, "-m", "stowage", *command.split()],
+                cwd=place,
+                env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+                stdout=output,
+                stderr=subprocess.PIPE,
+                check=False,
+                text=True,
+            )
+            assert (ended.returncode, ended.stderr) == (1, expected)
 
 
 def test_a_user_without_a_home_folder_can_run_commands() -> None:

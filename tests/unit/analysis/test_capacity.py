@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from stowage.api.objects.node import Node, Taint
 from stowage.api.objects.pod import Pod, TopologySpreadConstraint
 from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
 from tests.support.clusters import loaded_cluster
+from tests.support.volume_builders import claim_volume
 
 DEDICATED = Taint(key="dedicated", effect="NoSchedule")
 
@@ -58,6 +60,22 @@ def test_pods_that_depend_on_each_other_are_placed_one_by_one() -> None:
 def test_host_ports_allow_one_pod_on_each_node() -> None:
     answer = ask(make_pod("p", host_ports=[80]), make_node("a"), make_node("b"))
     assert answer.per_node == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("pod", "message"),
+    [
+        (make_pod("p", gates=["wait"]), "waiting for scheduling gates: [wait]"),
+        (
+            make_pod("p", volumes=[claim_volume("none")]),
+            '0/1 nodes are available: persistentvolumeclaim "none" not found.',
+        ),
+    ],
+)
+def test_no_node_limits_a_pod_that_is_rejected_as_a_whole(pod: Pod, message: str) -> None:
+    answer = ask(pod, make_node("n"))
+    assert (answer.fits, answer.message) == (0, message)
+    assert [each.limited_by for each in answer.groups] == [{}]
 
 
 def test_no_pod_is_preempted() -> None:

@@ -44,6 +44,14 @@ def test_a_node_lists_the_pending_pods_that_it_rejects_and_why() -> None:
     assert rejected == {"default/big": ["NodeResourcesFit"], "default/pinned": ["NodeAffinity"]}
 
 
+def test_a_pod_that_is_being_deleted_waits_for_no_node() -> None:
+    leaving = [
+        make_pod(name, cpu=cpu, terminating=True) for name, cpu in (("fits", "1"), ("big", "9"))
+    ]
+    explained = explain_node(loaded_cluster(make_node("n"), *leaving), "n")
+    assert (explained.fits, explained.rejects) == ((), ())
+
+
 def test_an_unknown_node_is_named() -> None:
     with pytest.raises(NotInCluster, match="there is no node n"):
         explain_node(loaded_cluster(), "n")

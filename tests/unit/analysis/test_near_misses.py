@@ -69,6 +69,17 @@ def test_a_cordoned_node_says_so() -> None:
     assert miss.text == "fits on node n if the cordon were lifted"
 
 
+def test_a_cordoned_node_with_the_taint_of_the_node_controller_says_so() -> None:
+    cordon = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+    nodes = [
+        make_node("n", unschedulable=True, taints=[cordon]),
+        make_node("also-tainted", unschedulable=True, taints=[cordon, DB]),
+        make_node("also-small", unschedulable=True, taints=[cordon], cpu="1"),
+    ]
+    (miss,) = near_misses(nodes, make_pod("p", cpu="2"))
+    assert miss.text == "fits on node n if the cordon were lifted"
+
+
 def test_other_plugins_are_named_with_their_reason() -> None:
     busy = make_pod("busy", node="n", host_ports=[80])
     (miss,) = near_misses([make_node("n")], busy, make_pod("p", host_ports=[80]))
@@ -91,6 +102,16 @@ def test_a_selector_that_nodes_do_not_match_is_named_with_what_they_have() -> No
         (miss,) = near_misses(nodes, make_pod("p", node_selector=selector))
         assert miss.text == f"fits on 5 nodes if it did not ask for {text}"
         assert (miss.plugin, miss.distance) == ("NodeAffinity", len(selector))
+
+
+def test_a_label_that_only_some_of_the_nodes_have_is_not_said_of_all() -> None:
+    nodes = [make_node("ssd", labels={"disktype": "ssd"}), make_node("bare")]
+    for selector, text in (
+        ({"disktype": "sdd"}, "disktype=sdd (they have disktype=ssd or none)"),
+        ({"disktpye": "ssd"}, "disktpye=ssd (they have no disktpye, but disktype=ssd or none)"),
+    ):
+        (miss,) = near_misses(nodes, make_pod("p", node_selector=selector))
+        assert miss.text == f"fits on 2 nodes if it did not ask for {text}"
 
 
 def test_one_required_term_is_named_as_a_selector_and_several_are_not() -> None:

@@ -17,6 +17,7 @@ from stowage.api.objects.meta import (
     ObjectMeta,
     OwnerReference,
 )
+from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import PodResourceClaim
 from stowage.api.objects.policy import (
     PodDisruptionBudget,
@@ -26,7 +27,16 @@ from stowage.api.objects.policy import (
 from stowage.api.objects.volume import PersistentVolumeClaim, StorageClass
 from tests.support.builders import ZONE, make_node, make_pod, owned_by
 from tests.support.clusters import loaded_cluster
-from tests.support.volume_builders import claim_volume, make_claim, make_class, make_volume
+from tests.support.device_builders import make_claim as make_device_claim
+from tests.support.device_builders import make_class as make_device_class
+from tests.support.device_builders import make_slice, pod_with_claims, request
+from tests.support.volume_builders import (
+    claim_volume,
+    make_claim,
+    make_class,
+    make_csi_node,
+    make_volume,
+)
 
 REPLICA_SET = owned_by("ReplicaSet", "web", "rs")
 DAEMON_SET = owned_by("DaemonSet", "agent", "ds")
@@ -67,6 +77,15 @@ def test_new_pods_go_where_the_scheduler_would_put_them() -> None:
     assert answer.after.utilisation["cpu"] == 0.8
 
 
+def test_the_pods_of_manifests_come_before_those_that_waited() -> None:
+    waiting = [make_pod("a", cpu="1"), make_pod("b", cpu="9")]
+    cluster = loaded_cluster(make_node("n", cpu="4"), *waiting)
+    new = created(make_pod("y", cpu="1"), make_pod("z", cpu="9"))
+    answer = what_if(cluster, Question(objects=new))
+    assert [each.pod for each in answer.placed] == ["default/y", "default/a"]
+    assert names(answer.pending) == ["default/z", "default/b"]
+
+
 def test_a_pending_pod_keeps_the_message_of_its_condition() -> None:
     waiting = make_pod("waiting", cpu="9")
     first = what_if(loaded_cluster(make_node("n", cpu="4")), Question(objects=created(waiting)))
@@ -88,6 +107,34 @@ def test_a_pod_that_has_a_node_stays_although_a_manifest_names_it() -> None:
     assert nodes_of(answer) == {"default/web-1": "n"}
     assert answer.after.requested["cpu"] == "4"
     assert answer.notes[0] == "default/web-0 is on node n already: it stays as it is"
+
+
+@pytest.mark.parametrize(
+    ("owner", "hashed"), [("web-5f7d9c", "5f7d9c"), ("web", None), ("other", None)]
+)
+def test_pods_of_the_workload_that_run_already_are_counted_in_a_note(
+    owner: str, hashed: str | None
+) -> None:
+    labels = {} if hashed is None else {"pod-template-hash": hashed}
+    running = [
+        make_pod(name, node="n", labels=labels, owner=owned_by("ReplicaSet", owner, "old"))
+        for name in (f"{owner}-a", f"{owner}-b")
+    ]
+    cluster = loaded_cluster(make_node("n"), *running, make_pod("alone", node="n"))
+    new = created(make_pod("web-0", owner=REPLICA_SET), make_pod("web-1", owner=REPLICA_SET))
+    answer = what_if(cluster, Question(objects=new))
+    note = "pods that default/web has already: 2; those of the manifest are added"
+    assert (note in answer.notes) == (owner != "other")
+    assert answer.after.placed == 5
+
+
+def test_pods_of_a_stateful_set_that_a_manifest_names_again_are_no_others() -> None:
+    owner = owned_by("StatefulSet", "db", "db")
+    cluster = loaded_cluster(make_node("n"), make_pod("db-0", node="n", owner=owner))
+    new = created(make_pod("db-0", owner=owner), make_pod("db-1", owner=owner))
+    first, *others = what_if(cluster, Question(objects=new)).notes
+    assert first == "default/db-0 is on node n already: it stays as it is"
+    assert not any("already" in note for note in others)
 
 
 def test_a_manifest_replaces_a_pending_pod_of_the_same_name() -> None:
@@ -203,6 +250,63 @@ def test_added_nodes_take_pending_pods() -> None:
     assert sorted(nodes_of(answer).values()) == ["n-new-1", "n-new-2"]
     assert names(answer.pending) == ["default/p2"]
     assert (answer.before.nodes, answer.after.nodes) == (1, 3)
+
+
+def test_an_added_node_has_the_taints_of_its_model_but_not_those_of_its_state() -> None:
+    """The node controller taints each cordoned node; a new one is not cordoned."""
+    cordoned = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+    own = Taint(key="dedicated", value="db", effect="NoSchedule")
+    for taints, placed in (([cordoned], {"default/p": "n-new-1"}), ([cordoned, own], {})):
+        cluster = loaded_cluster(make_node("n", unschedulable=True, taints=taints), make_pod("p"))
+        assert nodes_of(what_if(cluster, Question(add_nodes=[(1, "n")]))) == placed
+
+
+def test_an_added_node_has_the_labels_of_its_model_with_its_own_name() -> None:
+    labels = {"topology.example.com/node": "n", "disk": "ssd"}
+    wanted = {"topology.example.com/node": "n-new-1", "disk": "ssd"}
+    cluster = loaded_cluster(make_node("n", labels=labels), make_pod("p", node_selector=wanted))
+    assert nodes_of(what_if(cluster, Question(add_nodes=[(1, "n")]))) == {"default/p": "n-new-1"}
+
+
+def test_added_nodes_have_the_devices_of_their_model() -> None:
+    own = {"name": "own", "generation": 1, "resourceSliceCount": 1}
+    cluster = loaded_cluster(
+        make_node("n"),
+        make_node("other"),
+        make_device_class(),
+        make_slice("n", ["d"]),
+        make_slice("n", ["e"], name="own", pool=own),
+        *(make_device_claim(f"c{i}", request()) for i in range(4)),
+        *(pod_with_claims(f"p{i}", f"c{i}") for i in range(4)),
+    )
+    answer = what_if(cluster, Question(add_nodes=[(1, "n")]))
+    assert sorted(nodes_of(answer).values()) == ["n", "n", "n-new-1", "n-new-1"]
+
+
+def test_added_nodes_have_the_volume_limits_of_their_model() -> None:
+    cluster = loaded_cluster(
+        make_node("n"),
+        make_csi_node("n", csi_example_com=1),
+        make_class("waits"),
+        *(make_volume(f"v{i}", given_to=f"c{i}") for i in range(3)),
+        *(make_claim(f"c{i}", volume=f"v{i}") for i in range(3)),
+        *(make_pod(f"p{i}", volumes=[claim_volume(f"c{i}")]) for i in range(3)),
+    )
+    answer = what_if(cluster, Question(add_nodes=[(1, "n")]))
+    assert sorted(nodes_of(answer).values()) == ["n", "n-new-1"]
+    assert len(answer.pending) == 1
+
+
+def test_a_note_says_that_added_nodes_lack_the_pods_of_daemon_sets() -> None:
+    cluster = loaded_cluster(
+        make_node("plain"),
+        make_node("served"),
+        make_pod("web", node="plain", owner=REPLICA_SET),
+        make_pod("agent", node="served", owner=DAEMON_SET),
+    )
+    answer = what_if(cluster, Question(add_nodes=[(1, "plain"), (2, "served")]))
+    (note,) = [each for each in answer.notes if "DaemonSets" in each]
+    assert note.startswith("the nodes like served are empty: ")
 
 
 def test_a_removed_node_is_gone_with_the_pods_of_daemon_sets() -> None:

@@ -10,6 +10,7 @@ import yaml
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.workload_pods import InvalidManifest, objects_of_manifests
 from stowage.api.objects.meta import ObjectMeta
+from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.policy import PriorityClass
 from stowage.api.objects.volume import PersistentVolumeClaim
@@ -92,6 +93,65 @@ def test_a_daemon_set_makes_a_pod_for_each_node() -> None:
     required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
     assert required is not None
     assert required.node_selector_terms[0].match_fields[0].values == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [
+        ({}, ["plain", "cordoned"]),
+        ({"hostNetwork": True}, ["plain", "cordoned", "offline"]),
+        ({"nodeSelector": {"disk": "ssd"}}, ["cordoned"]),
+        ({"tolerations": [{"operator": "Exists"}]}, ["plain", "cordoned", "offline", "db"]),
+    ],
+)
+def test_a_daemon_set_makes_no_pod_for_a_node_that_it_does_not_select_or_tolerate(
+    spec: dict[str, Any], names: list[str]
+) -> None:
+    offline = Taint(key="node.kubernetes.io/network-unavailable", effect="NoSchedule")
+    cordoned = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+    cluster = ClusterObjects()
+    for node in (
+        make_node("plain"),
+        make_node("cordoned", unschedulable=True, taints=[cordoned], labels={"disk": "ssd"}),
+        make_node("offline", taints=[offline]),
+        make_node("db", taints=[Taint(key="db", effect="NoSchedule")]),
+    ):
+        cluster.add(node)
+    item = workload("DaemonSet", template={"spec": {"containers": [{"name": "c"}], **spec}})
+    made = expand(item, cluster=cluster)
+    assert pod_names(made) == [f"default/web-{name}" for name in names]
+
+
+def test_a_daemon_set_with_an_invalid_node_affinity_is_refused() -> None:
+    terms = [{"matchExpressions": [{"key": "a", "operator": "Nope"}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    spec = {"containers": [], "affinity": {"nodeAffinity": required}}
+    cluster = ClusterObjects()
+    cluster.add(make_node("n"))
+    expected = (
+        r"DaemonSet web: spec\.template\.spec\.affinity\.nodeAffinity: "
+        r"nodeSelectorTerms\[0\]\.matchExpressions\[0\]\.operator: "
+    )
+    with pytest.raises(InvalidManifest, match=expected):
+        expand(workload("DaemonSet", template={"spec": spec}), cluster=cluster)
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Deployment", "StatefulSet"])
+@pytest.mark.parametrize(
+    ("meta", "field"),
+    [
+        ({"name": "web", "namespace": 5}, "namespace"),
+        ({"name": "web", "namespace": ["shop"]}, "namespace"),
+        ({"name": 5}, "name"),
+        ({"generateName": ["web"]}, "name"),
+    ],
+)
+def test_a_name_or_namespace_that_is_no_text_is_refused(
+    kind: str, meta: dict[str, Any], field: str
+) -> None:
+    spec = TEMPLATE["spec"] if kind == "Pod" else {"template": TEMPLATE}
+    with pytest.raises(InvalidManifest, match=rf"metadata\.{field}: "):
+        expand({"kind": kind, "metadata": meta, "spec": spec})
 
 
 def admitted(**spec: Any) -> Pod:

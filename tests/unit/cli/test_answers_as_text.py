@@ -130,6 +130,39 @@ def test_why_pods_stay_pending_is_a_line_for_each(cluster: Path) -> None:
     assert f"\n  shop/unbound: {message}\n" in text
 
 
+def test_kinds_of_manifests_that_scheduling_does_not_read_are_named(
+    cluster: Path, tmp_path: Path
+) -> None:
+    """Otherwise the pods of a misspelt workload would be missing without a word."""
+    meta = {"name": "web"}
+    manifests = tmp_path / "manifests.json"
+    kinds = ["Service", "Deploymnt", "ConfigMap"]
+    items = [*({"kind": kind, "metadata": meta} for kind in kinds), _pod("new")]
+    manifests.write_text(json.dumps(items), encoding="utf-8")
+    text = ask("what-if", "-f", manifests, "--from", cluster)
+    note = "scheduling does not read these kinds of the manifests: ConfigMap, Deploymnt"
+    assert text.splitlines()[-1] == note
+    manifests.write_text(json.dumps(_pod("new")), encoding="utf-8")
+    assert "these kinds" not in ask("what-if", "-f", manifests, "--from", cluster)
+
+
+def test_a_daemon_set_is_not_counted(cluster: Path, tmp_path: Path) -> None:
+    """Each of its pods is for one node, so a count of pods like the first is about this node."""
+    template = {"spec": {"containers": [{"name": "main"}]}}
+    item = {"kind": "DaemonSet", "metadata": {"name": "agent"}, "spec": {"template": template}}
+    manifest = tmp_path / "agent.json"
+    manifest.write_text(json.dumps(item), encoding="utf-8")
+    arguments = ["capacity", "-f", str(manifest), "--from", str(cluster)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: DaemonSet agent: expected a pod, or a workload")
+
+
+def test_an_answer_about_files_does_not_speak_of_a_running_cluster(cluster: Path) -> None:
+    text = ask("explain", "pod", "shop/fits", "--from", cluster)
+    assert text.splitlines()[1] == "evaluated against the cluster in the files"
+
+
 def test_manifests_without_namespaces_and_uids_are_a_cluster(cluster: Path) -> None:
     pods = [_pod("a"), _pod("b")]
     for pod in pods:
@@ -137,6 +170,14 @@ def test_manifests_without_namespaces_and_uids_are_a_cluster(cluster: Path) -> N
     cluster.write_text(json.dumps([_node(LONG), *pods]), encoding="utf-8")
     text = ask("what-if", "--from", cluster)
     assert [f"default/{name} - {LONG}" in " ".join(text.split()) for name in "ab"] == [True, True]
+
+
+def test_a_manifest_whose_namespace_is_a_number_is_left_out(cluster: Path) -> None:
+    pod = _pod("a")
+    pod["metadata"] = {"name": "a", "namespace": 5}
+    cluster.write_text(json.dumps([_node(LONG), pod]), encoding="utf-8")
+    note = 'note: Pod 5/a: metadata.namespace: "5" is not valid'
+    assert note in ask("what-if", "--from", cluster)
 
 
 def test_a_pod_that_would_not_fit_on_its_node_again_waits_for_nothing(cluster: Path) -> None:

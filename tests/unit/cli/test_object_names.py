@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import typer
 
-from stowage.cli.ask.object_names import group_key, node_name, node_names, pod_key, untyped
+from stowage.cli.ask.object_names import group_key, node_name, node_names, pod_key, pod_text
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,9 @@ def test_a_pod_may_have_a_namespace_and_a_type(text: str, key: str) -> None:
 @pytest.mark.parametrize("text", ["", "shop/", "/cart", "a/b/c", "pod/", "pod/a/b/c"])
 def test_other_names_of_pods_are_refused_with_what_is_expected(text: str) -> None:
     expected = r"\(expected \[NAMESPACE/\]NAME, or pod/NAME with --namespace\)"
-    with pytest.raises(typer.BadParameter, match=expected):
-        pod_key(text)
+    for read in (pod_key, pod_text):
+        with pytest.raises(typer.BadParameter, match=expected):
+            read(text)
 
 
 def test_a_pod_group_may_have_a_type() -> None:
@@ -48,4 +49,4 @@ def test_a_node_may_have_a_type() -> None:
 
 def test_a_type_is_taken_away_from_a_name_without_a_namespace() -> None:
     names = ("pod/cart", "po/shop/cart", "shop/cart", "cart")
-    assert [untyped(text, "pod") for text in names] == ["cart", "shop/cart", "shop/cart", "cart"]
+    assert [pod_text(text) for text in names] == ["cart", "shop/cart", "shop/cart", "cart"]

@@ -43,10 +43,10 @@ EVENTS: list[Event] = [
 ]
 
 
-def unloaded() -> LiveCluster:
+def unloaded(*, is_live: bool = True) -> LiveCluster:
     name = SourceName("cluster", "test", "")
     history = DecisionHistory(OBSERVED)
-    return LiveCluster(name, default_frameworks(), history, lambda: START_S, is_live=True)
+    return LiveCluster(name, default_frameworks(), history, lambda: START_S, is_live=is_live)
 
 
 def test_followed_events_give_the_cluster_that_a_fresh_list_gives() -> None:
@@ -60,6 +60,15 @@ def test_followed_events_give_the_cluster_that_a_fresh_list_gives() -> None:
     assert msgspec.structs.replace(one, version=0) == msgspec.structs.replace(other, version=0)
     answers = [pod_answer(each.moment(START_S), "default/q") for each in (followed, listed)]
     assert answers[0].table == answers[1].table
+
+
+def test_an_answer_says_whether_it_is_about_files() -> None:
+    for is_live, basis in ((True, "the cluster as it is now"), (False, "the cluster in the files")):
+        cluster = unloaded(is_live=is_live)
+        cluster.apply(EVENTS)
+        cluster.load()
+        answer = pod_answer(cluster.moment(START_S), "default/q")
+        assert answer.basis == f"evaluated against {basis}"
 
 
 async def test_no_question_is_answered_before_the_first_lists() -> None:

@@ -109,6 +109,15 @@ async def test_a_what_if_leaves_the_cluster_as_it_is(console: ConsoleClient) -> 
     assert await console.get("/api/cluster") == before
 
 
+async def test_a_what_if_names_the_kinds_that_scheduling_does_not_read(
+    console: ConsoleClient,
+) -> None:
+    manifests = f"{POD}\n---\nkind: Deploymnt\nmetadata: {{name: web}}\n"
+    answer = await console.post("/api/what-if", {"manifests": manifests})
+    note = "scheduling does not read these kinds of the manifests: Deploymnt"
+    assert answer["notes"][-1] == note
+
+
 async def test_an_invalid_what_if_is_refused_by_line_and_field(console: ConsoleClient) -> None:
     refusal = await console.post("/api/what-if", {"manifests": "a: b: c"}, want=422)
     assert refusal["error"]["errors"][0]["line"] == 1

@@ -89,7 +89,8 @@ def test_the_differences_are_sentences() -> None:
     assert answer.num_differences == len(found)
     wire = msgspec.json.decode(msgspec.json.encode(answer))
     moved = next(each for each in wire["differences"] if each["kind"] == "moved")
-    assert (moved["from"], moved["to"]) == ("a", answer.placed[0].node)
+    node = next(each.node for each in answer.placed if each.pod == moved["subject"])
+    assert (moved["from"], moved["to"]) == ("a", node)
 
 
 def test_a_pod_that_was_pending_and_stays_so_is_no_difference_and_an_evicted_one_is() -> None:

@@ -107,6 +107,15 @@ def test_an_address_without_a_scheduler_is_named(monkeypatch: pytest.MonkeyPatch
     assert (ended.ended_early or "").startswith("no Dask scheduler answers at tcp://127.0.0.1:1")
 
 
+@pytest.mark.parametrize("address", ["scheduler", "tcp://scheduler", "http://scheduler:8786"])
+def test_a_malformed_address_is_refused_before_a_client_is_made(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("stowage.experiments.dask_pool.Client")
+    ended = run_sweep([Tiny(1)], SweepOptions(PoolOptions(dask=address)))
+    assert (ended.ended_early or "").startswith(f"no Dask scheduler answers at {address}: ")
+
+
 def test_without_dask_workers_are_refused_and_one_process_is_the_default(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -18,8 +18,13 @@ from stowage.analysis.explain_node import explain_node
 from stowage.analysis.explain_pod import NotInCluster, explain_pod
 from stowage.analysis.gang_capacity import gang_capacity, gang_of
 from stowage.analysis.recorded_decision import explain_recorded
+from stowage.analysis.virtual_cluster import DAEMON_SET
 from stowage.analysis.what_if import Question, what_if
-from stowage.analysis.workload_pods import InvalidManifest, objects_of_manifests
+from stowage.analysis.workload_pods import (
+    InvalidManifest,
+    objects_of_manifests,
+    unread_kinds,
+)
 from stowage.api.decisions import DecisionQuery
 from stowage.api.objects.meta import controller_of
 from stowage.api.objects.pod import Pod
@@ -114,6 +119,8 @@ def answer_what_if(flags: ClusterFlags, changes: Changes, output: OutputFormat) 
         )
         names = {pod.spec.scheduler_name for pod in created.pods()}
         answer = what_if(contents.load(console, names), question)
+        notes = (*answer.notes, *unread_kinds(items))
+        answer = msgspec.structs.replace(answer, notes=notes)
         write_answer(answer, output, what_if_tables)
 
 
@@ -126,6 +133,7 @@ def answer_capacity(
         contents = read_contents(flags, console)
         made = _objects_with_pods(filenames, contents)
         pod = made.pods()[0]
+        _refuse_daemon_set(pod)
         loaded = contents.load(console, {each.spec.scheduler_name for each in made.pods()})
         gang = gang_of(made, contents.objects) if contents.has_groups else None
         if gang is not None:
@@ -155,6 +163,16 @@ def _origin(pod: Pod) -> tuple[str, str]:
     """Kind and name of the pod's controller, or else its own."""
     owner = controller_of(pod.metadata)
     return ("Pod", pod.metadata.name) if owner is None else (owner.kind, owner.name)
+
+
+def _refuse_daemon_set(pod: Pod) -> None:
+    """Refuse to count the pods of a DaemonSet: each of them is for one node."""
+    kind, name = _origin(pod)
+    if kind == DAEMON_SET:
+        raise InvalidManifest(
+            f"{kind} {name}: expected a pod, or a workload whose pods may go to any node; "
+            "stowage what-if shows on which nodes a DaemonSet fits"
+        )
 
 
 def _errors() -> Console:

@@ -24,7 +24,7 @@ from stowage.api.values.printable import printable_json
 from stowage.cli.ask.decision_source import DecisionReader, DecisionSource, UnreadableDecisions
 from stowage.cli.ask.decision_tables import HEADINGS, decision_tables, table_line
 from stowage.cli.ask.flags import Output, OutputFormat
-from stowage.cli.ask.object_names import POD, node_name, untyped
+from stowage.cli.ask.object_names import node_name, pod_text
 from stowage.cli.ask.output import write_answer
 from stowage.cli.flag_groups import FlagGroup, Panel, takes_flag_groups
 from stowage.cli.imports import fast_imports
@@ -71,7 +71,7 @@ class FilterFlags(FlagGroup, frozen=True):
     def query(self) -> DecisionQuery:
         """The query for these decisions."""
         result = "" if self.result is None else self.result.value
-        pod = untyped(self.pod, POD)
+        pod = pod_text(self.pod) if self.pod else ""
         node = node_name(self.node) if self.node else ""
         return DecisionQuery(self.namespace, pod, node, result, self.limit)
 

@@ -33,6 +33,11 @@ def pod_key(text: str, namespace: str = "default") -> str:
     return _namespaced(text, POD, namespace)
 
 
+def pod_text(text: str) -> str:
+    """``[namespace/]name`` of a pod of any namespace, or of the named one, as `pod_key`."""
+    return "/".join(_parts(text, POD))
+
+
 def group_key(text: str, namespace: str = "default") -> str:
     """``namespace/name`` of a pod group, as `pod_key`."""
     return _namespaced(text, GROUP, namespace)
@@ -50,23 +55,28 @@ def node_name(text: str) -> str:
     return parts[0]
 
 
-def untyped(text: str, kind: str) -> str:
-    """The text without a first word that names the kind."""
-    return "/".join(_without_type(text, kind))
-
-
 def node_names(texts: Sequence[str]) -> list[str]:
     """The names of nodes, as `node_name`."""
     return [node_name(each) for each in texts]
 
 
 def _namespaced(text: str, kind: str, namespace: str) -> str:
+    parts = _parts(text, kind)
+    return "/".join(parts if len(parts) == 2 else (namespace, *parts))
+
+
+def _parts(text: str, kind: str) -> list[str]:
+    """The name, or the namespace and the name.
+
+    Raises:
+        typer.BadParameter: The text is neither.
+    """
     parts = _without_type(text, kind)
     if len(parts) > 2 or not all(parts):
         raise typer.BadParameter(
             f"{text!r} (expected [NAMESPACE/]NAME, or {kind}/NAME with --namespace)"
         )
-    return "/".join(parts if len(parts) == 2 else (namespace, *parts))
+    return parts
 
 
 def _without_type(text: str, kind: str) -> list[str]:

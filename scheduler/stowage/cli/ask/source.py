@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from rich.markup import escape
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.compact import CompactAnswer
 from stowage.analysis.explain_pod import NotInCluster
+from stowage.analysis.explanation import IN_FILES
 from stowage.analysis.generated_claims import default_requests
 from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
 from stowage.analysis.manifest_identity import with_identity
@@ -160,7 +160,7 @@ def read_contents(flags: ClusterFlags, console: Console) -> ClusterContents:
     frameworks = make_frameworks(configuration, discover_plugins(gates=gates))
     objects, notes = _read(flags)
     _print_notes(console, notes)
-    return ClusterContents(objects, frameworks)
+    return ClusterContents(objects, frameworks, as_of=IN_FILES if flags.files else "")
 
 
 def read_profiles(flags: ClusterFlags) -> KubeSchedulerConfiguration:
@@ -283,8 +283,7 @@ def failures_reported(console: Console) -> Iterator[None]:
         print_error(console, error)
         raise typer.Exit(1) from error
     except BrokenPipeError:
-        # The reader of the answer, such as head, has enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise  # the reader of the answer, such as head, has enough
     except (ApiError, *LOST_ANSWER_ERRORS) as error:
         text = os_error_text(error) if isinstance(error, OSError) else str(error)
         text = text or "the API server does not answer"

@@ -158,6 +158,8 @@ def _failures_reported(console: Console) -> Iterator[None]:
     except (UnreadableRecording, NotInCluster, ReplayDiverged) as error:
         print_error(console, error)
         raise typer.Exit(1) from error
+    except BrokenPipeError:
+        raise  # the reader of the answer, such as head, has enough
     except OSError as error:
         print_error(console, os_error_text(error))
         raise typer.Exit(1) from error

@@ -198,6 +198,8 @@ def experiment_failures_reported(console: Console) -> Iterator[None]:
     except (MissingExtra, UnusableResults) as error:
         print_error(console, error)
         raise typer.Exit(1) from error
+    except BrokenPipeError:
+        raise  # the reader of the answer, such as head, has enough
     except OSError as error:
         print_error(console, os_error_text(error))
         raise typer.Exit(1) from error

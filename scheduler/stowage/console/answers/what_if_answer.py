@@ -22,7 +22,7 @@ from stowage.analysis.what_if import (
     WhatIfAnswer,
     what_if,
 )
-from stowage.analysis.workload_pods import objects_of_manifests
+from stowage.analysis.workload_pods import objects_of_manifests, unread_kinds
 from stowage.console.answers.answer import Answer
 from stowage.console.answers.cluster_map import ZONE, ClusterMap, cluster_map
 from stowage.console.answers.manifests import ManifestError, check_manifests, manifest_items
@@ -126,7 +126,8 @@ def what_if_answer(moment: Moment, changes: Changes, cluster_flags: str) -> What
     check = check_manifests(changes.manifests, objects)
     if check.errors:
         raise InvalidManifests(check.errors)
-    created = objects_of_manifests(manifest_items(changes.manifests), objects)
+    items = manifest_items(changes.manifests)
+    created = objects_of_manifests(items, objects)
     names = {pod.spec.scheduler_name for pod in [*objects.pods(), *created.pods()]}
     frameworks = [with_weights(each, changes.weights) for each in moment.frameworks]
     loaded = decided_by(moment.loaded, frameworks, names)
@@ -143,6 +144,7 @@ def what_if_answer(moment: Moment, changes: Changes, cluster_flags: str) -> What
             created,
         ),
     )
+    answer = msgspec.structs.replace(answer, notes=(*answer.notes, *unread_kinds(items)))
     after = cluster_map(msgspec.structs.replace(moment, loaded=loaded), changes.group)
     command = command_line(changes, cluster_flags)
     return _result(

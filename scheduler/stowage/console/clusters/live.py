@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from stowage.analysis.cluster_objects import ClusterObjects
+from stowage.analysis.explanation import IN_FILES
 from stowage.analysis.followed_objects import FollowedObjects
 from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
 from stowage.api.events import Event, PendingPodSeen
@@ -107,7 +108,8 @@ class LiveCluster:
         """
         if self._loaded is None:
             raise NotReady("the cluster is still being read")
-        return Moment(self._loaded, self.frameworks, self.history, self.version, unix_s)
+        as_of = "" if self.is_live else IN_FILES
+        return Moment(self._loaded, self.frameworks, self.history, self.version, unix_s, as_of)
 
     async def at(self, unix_s: float | None) -> Moment:
         """See `ClusterSource`."""

@@ -22,7 +22,8 @@ class Moment(msgspec.Struct, frozen=True):
         history: The decisions up to this time.
         version: Counts the changes of the cluster.
         unix_s: The time, in seconds since 1970.
-        as_of: "the cluster as of" this time, as text; empty for the cluster as it is now.
+        as_of: "the cluster as of" this time, or in files, as text; empty for the cluster as it is
+            now.
         refused: UID of a pod -> the message of its last recorded attempt, if it was refused.
     """
 

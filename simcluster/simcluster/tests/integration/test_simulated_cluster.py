@@ -305,9 +305,10 @@ def test_the_url_reaches_the_address_of_any_family(listen: str, url: str) -> Non
     assert SimulatedCluster(options=ClusterOptions(listen=listen)).url == url
 
 
-def test_an_invalid_address_is_refused() -> None:
-    with pytest.raises(ValueError, match="'nowhere' is not HOST:PORT"):
-        SimulatedCluster(options=ClusterOptions(listen="nowhere"))
+@pytest.mark.parametrize("listen", ["nowhere", "127.0.0.1:65536", "127.0.0.1:²"])
+def test_an_invalid_address_is_refused(listen: str) -> None:
+    with pytest.raises(ValueError, match=f"'{listen}' is not HOST:PORT"):
+        SimulatedCluster(options=ClusterOptions(listen=listen))
 
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"

@@ -90,3 +90,12 @@ def test_the_error_of_a_binary_file_names_it_whole(flag: str, tmp_path: Path) ->
     assert code == 1
     assert text.startswith("cannot start the cluster: ")
     assert str(path) in text
+
+
+def test_the_error_of_a_malformed_file_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.yaml"
+    path.write_text("- count: [1,\n  x: }", encoding="utf-8")
+    result = CliRunner().invoke(app, ["cluster", f"--node-file={path}"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"cannot start the cluster: {path}: ")
+    assert result.stderr.count("\n") == 1
