@@ -15,7 +15,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from stowage.analysis.devices.shortage import DeviceShortage
-from stowage.analysis.explained_decision import Circumstances, explain_decision, without_post_filter
+from stowage.analysis.explained_decision import (
+    ERROR,
+    GATED,
+    Circumstances,
+    explain_decision,
+    without_post_filter,
+)
 from stowage.analysis.explanation import SchedulingExplanation
 from stowage.analysis.loaded_cluster import LoadedCluster, stand_in_notes
 from stowage.analysis.virtual_cluster import VirtualCluster
@@ -220,8 +226,11 @@ def _copy(pod: Pod, number: int) -> Pod:
 
 
 def _rejections(snapshot: Snapshot, explained: SchedulingExplanation) -> dict[str, tuple[str, ...]]:
-    """Node -> why it rejects the pod; no node has a reason if the pod is rejected as a whole."""
-    if explained.pre_enqueue is not None or explained.pre_filter is not None:
+    """Node -> why it rejects the pod; no node has a reason if the pod is rejected as a whole.
+
+    Nor does one if a plugin fails.
+    """
+    if explained.outcome in (GATED, ERROR) or explained.pre_filter is not None:
         return {name: () for name in snapshot.node_names if name}
     rejecting = ((each.node, each.rejected_by) for each in explained.nodes)
     return {node: status.reasons for node, status in rejecting if status is not None}
