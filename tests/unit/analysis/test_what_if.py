@@ -283,6 +283,23 @@ def test_added_nodes_have_the_devices_of_their_model() -> None:
     assert sorted(nodes_of(answer).values()) == ["n", "n", "n-new-1", "n-new-1"]
 
 
+def test_an_added_node_has_its_share_of_a_pool_with_slices_of_several_nodes() -> None:
+    pool = {"name": "rack", "generation": 1, "resourceSliceCount": 3}
+    cluster = loaded_cluster(
+        make_node("n"),
+        make_node("other"),
+        make_device_class(),
+        make_slice("n", ["a"], name="s0", pool=pool),
+        make_slice("n", ["b"], name="s1", pool=pool),
+        make_slice("other", ["c"], name="s2", pool=pool),
+        *(make_device_claim(f"c{i}", request()) for i in range(6)),
+        *(pod_with_claims(f"p{i}", f"c{i}") for i in range(6)),
+    )
+    answer = what_if(cluster, Question(add_nodes=[(1, "n")]))
+    nodes = sorted(nodes_of(answer).values())
+    assert nodes == ["n", "n", "n-new-1", "n-new-1", "other"]
+
+
 def test_added_nodes_have_the_volume_limits_of_their_model() -> None:
     cluster = loaded_cluster(
         make_node("n"),
