@@ -193,7 +193,7 @@ def _make_way(cluster: VirtualCluster, asked: ClusterObjects) -> tuple[ClusterOb
         that has other pods already.
     """
     created = ClusterObjects({kind: dict(found) for kind, found in asked.by_kind.items()})
-    notes = _others_of_workloads(cluster, asked)
+    notes = []
     for pod in asked.pods():
         key = pod.metadata.namespaced_name
         known = cluster.objects.pod(key)
@@ -204,12 +204,14 @@ def _make_way(cluster: VirtualCluster, asked: ClusterObjects) -> tuple[ClusterOb
             created.remove(POD, key)
         else:
             cluster.delete_pod(known)
-    return created, notes
+    return created, [*_others_of_workloads(cluster, asked, created), *notes]
 
 
-def _others_of_workloads(cluster: VirtualCluster, asked: ClusterObjects) -> list[str]:
+def _others_of_workloads(
+    cluster: VirtualCluster, asked: ClusterObjects, created: ClusterObjects
+) -> list[str]:
     """A note for each workload of new pods that has other pods: these are not replaced."""
-    workloads = {_workload_of(pod) for pod in asked.pods()} - {None}
+    workloads = {_workload_of(pod) for pod in created.pods()} - {None}
     if not workloads:
         return []
     others = Counter(

@@ -137,6 +137,14 @@ def test_pods_of_a_stateful_set_that_a_manifest_names_again_are_no_others() -> N
     assert not any("already" in note for note in others)
 
 
+def test_no_note_says_that_pods_are_added_if_all_of_them_stay() -> None:
+    owner = owned_by("StatefulSet", "db", "db")
+    running = [make_pod(f"db-{index}", node="n", owner=owner) for index in range(2)]
+    cluster = loaded_cluster(make_node("n"), *running)
+    answer = what_if(cluster, Question(objects=created(make_pod("db-0", owner=owner))))
+    assert answer.notes == ("default/db-0 is on node n already: it stays as it is",)
+
+
 def test_a_manifest_replaces_a_pending_pod_of_the_same_name() -> None:
     cluster = loaded_cluster(make_node("n", cpu="4"), make_pod("p", cpu="9"))
     answer = what_if(cluster, Question(objects=created(make_pod("p", uid="new", cpu="1"))))
