@@ -156,7 +156,10 @@ def what_if(loaded: LoadedCluster, question: Question) -> WhatIfAnswer:
     models = [like for _, like in question.add_nodes]
     for name in (*question.cordon, *question.drain, *question.remove_nodes, *models):
         find_node(cluster, name)
-    served = [name for name in dict.fromkeys(models) if _has_pods_of_its_own(cluster, name)]
+    has_daemons = any(map(kept_by_drain, question.objects.pods()))
+    served = [
+        name for name in dict.fromkeys(models) if has_daemons or _has_pods_of_its_own(cluster, name)
+    ]
     added = [name for each in question.add_nodes for name in add_nodes(cluster, *each)]
     for name in question.cordon:
         cordon(cluster, name)

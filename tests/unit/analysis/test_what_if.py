@@ -334,6 +334,13 @@ def test_a_note_says_that_added_nodes_lack_the_pods_of_daemon_sets() -> None:
     assert note.startswith("the nodes like served are empty: ")
 
 
+def test_a_note_says_that_added_nodes_lack_the_pods_of_a_daemon_set_in_a_manifest() -> None:
+    new = created(make_pod("agent-plain", owner=DAEMON_SET))
+    answer = what_if(loaded_cluster(make_node("plain")), Question([(1, "plain")], objects=new))
+    (note,) = [each for each in answer.notes if "DaemonSets" in each]
+    assert note.startswith("the nodes like plain are empty: ")
+
+
 def test_a_removed_node_is_gone_with_the_pods_of_daemon_sets() -> None:
     cluster = loaded_cluster(
         make_node("old"),
