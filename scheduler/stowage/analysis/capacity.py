@@ -27,7 +27,14 @@ from stowage.analysis.loaded_cluster import LoadedCluster, stand_in_notes
 from stowage.analysis.virtual_cluster import VirtualCluster
 from stowage.api.objects.pod import Pod
 from stowage.engine.state.engine_state import EngineState
-from stowage.framework import Diagnosis, Framework, Reads, fit_error_message
+from stowage.framework import (
+    Diagnosis,
+    Framework,
+    PreFilterOutcome,
+    Reads,
+    fit_error_message,
+)
+from stowage.framework.diagnosis import absent_nodes_reason
 from stowage.framework.extension_points import FilterPlugin
 from stowage.framework.profile.points import ExtensionPoint
 from stowage.framework.verdict import Int64Array
@@ -165,14 +172,21 @@ def _counted(loaded: LoadedCluster, framework: Framework, info: PodInfo) -> _Roo
     return _Room(
         per_node,
         reasons,
-        without_post_filter(explained.message, explained) or _message(snapshot, reasons),
+        without_post_filter(explained.message, explained) or _message(snapshot, explained, reasons),
         True,
     )
 
 
-def _message(snapshot: Snapshot, reasons: Mapping[str, tuple[str, ...]]) -> str:
+def _message(
+    snapshot: Snapshot, explained: SchedulingExplanation, reasons: Mapping[str, tuple[str, ...]]
+) -> str:
     """The fit error of the pod that fits nowhere any more."""
     counts = Counter(reason for of_node in reasons.values() for reason in of_node)
+    num_left_out = snapshot.num_nodes - len(explained.nodes)
+    if num_left_out and explained.node_names is not None:
+        left_in, plugins = frozenset(explained.node_names), frozenset(explained.left_out_by)
+        reason = absent_nodes_reason(PreFilterOutcome(node_names=left_in, plugins=plugins))
+        counts[reason] += num_left_out
     return fit_error_message(Diagnosis(snapshot.num_nodes, counts))
 
 

@@ -9,8 +9,14 @@ from msgspec.structs import replace
 
 from stowage.analysis.capacity import CapacityAnswer, capacity
 from stowage.api.objects.meta import ApiStruct
-from stowage.api.objects.node import Node, Taint
-from stowage.api.objects.pod import Pod, TopologySpreadConstraint
+from stowage.api.objects.node import (
+    Node,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Taint,
+)
+from stowage.api.objects.pod import Affinity, NodeAffinity, Pod, TopologySpreadConstraint
 from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
 from tests.support.clusters import loaded_cluster
 from tests.support.device_builders import make_claim as make_device_claim
@@ -79,6 +85,17 @@ def test_no_node_limits_a_pod_that_is_rejected_as_a_whole(pod: Pod, message: str
     answer = ask(pod, make_node("n"))
     assert (answer.fits, answer.message) == (0, message)
     assert [each.limited_by for each in answer.groups] == [{}]
+
+
+def test_the_message_counts_the_nodes_that_pre_filter_leaves_out() -> None:
+    named = NodeSelectorRequirement("metadata.name", "In", ("a",))
+    selector = NodeSelector((NodeSelectorTerm(match_fields=(named,)),))
+    pod = make_pod("p", cpu="1", affinity=Affinity(NodeAffinity(selector)))
+    nodes = [make_node(name, cpu="2") for name in "abcd"]
+    counted, simulated = ask(pod, *nodes), ask(pod, *nodes, counts=False)
+    assert (counted.is_counted, counted.fits) == (True, 2)
+    assert counted.message == simulated.message
+    assert "3 node(s) didn't satisfy plugin(s) [NodeAffinity]" in counted.message
 
 
 def test_no_node_limits_a_pod_for_which_a_plugin_fails() -> None:
