@@ -258,7 +258,7 @@ def _answer(
     placed = [
         Placement(key, node, was=moved.get(key, ""), tied=key in cluster.tied)
         for key, before, node in cluster.moves()
-        if not before or key in moved
+        if not before or key in moved or key in asked
     ]
     pending = [
         StillPending(key, _message(cluster, key), moved.get(key, ""), _shortages(cluster, key))

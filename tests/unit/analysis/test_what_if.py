@@ -145,6 +145,13 @@ def test_no_note_says_that_pods_are_added_if_all_of_them_stay() -> None:
     assert answer.notes == ("default/db-0 is on node n already: it stays as it is",)
 
 
+def test_a_drained_pod_without_a_controller_is_placed_again_if_a_manifest_names_it() -> None:
+    cluster = loaded_cluster(make_node("a"), make_node("b"), make_pod("p", node="a"))
+    new = created(make_pod("p", uid="new"))
+    answer = what_if(cluster, Question(drain=["a"], objects=new))
+    assert (nodes_of(answer), answer.deleted) == ({"default/p": "b"}, ("default/p",))
+
+
 def test_a_manifest_replaces_a_pending_pod_of_the_same_name() -> None:
     cluster = loaded_cluster(make_node("n", cpu="4"), make_pod("p", cpu="9"))
     answer = what_if(cluster, Question(objects=created(make_pod("p", uid="new", cpu="1"))))
