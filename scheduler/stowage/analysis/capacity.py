@@ -15,13 +15,26 @@ import numpy as np
 from msgspec.structs import replace
 
 from stowage.analysis.devices.shortage import DeviceShortage
-from stowage.analysis.explained_decision import Circumstances, explain_decision, without_post_filter
+from stowage.analysis.explained_decision import (
+    ERROR,
+    GATED,
+    Circumstances,
+    explain_decision,
+    without_post_filter,
+)
 from stowage.analysis.explanation import SchedulingExplanation
 from stowage.analysis.loaded_cluster import LoadedCluster, stand_in_notes
 from stowage.analysis.virtual_cluster import VirtualCluster
 from stowage.api.objects.pod import Pod
 from stowage.engine.state.engine_state import EngineState
-from stowage.framework import Diagnosis, Framework, Reads, fit_error_message
+from stowage.framework import (
+    Diagnosis,
+    Framework,
+    PreFilterOutcome,
+    Reads,
+    fit_error_message,
+)
+from stowage.framework.diagnosis import absent_nodes_reason
 from stowage.framework.extension_points import FilterPlugin
 from stowage.framework.profile.points import ExtensionPoint
 from stowage.framework.verdict import Int64Array
@@ -159,14 +172,21 @@ def _counted(loaded: LoadedCluster, framework: Framework, info: PodInfo) -> _Roo
     return _Room(
         per_node,
         reasons,
-        without_post_filter(explained.message, explained) or _message(snapshot, reasons),
+        without_post_filter(explained.message, explained) or _message(snapshot, explained, reasons),
         True,
     )
 
 
-def _message(snapshot: Snapshot, reasons: Mapping[str, tuple[str, ...]]) -> str:
+def _message(
+    snapshot: Snapshot, explained: SchedulingExplanation, reasons: Mapping[str, tuple[str, ...]]
+) -> str:
     """The fit error of the pod that fits nowhere any more."""
     counts = Counter(reason for of_node in reasons.values() for reason in of_node)
+    num_left_out = snapshot.num_nodes - len(explained.nodes)
+    if num_left_out and explained.node_names is not None:
+        left_in, plugins = frozenset(explained.node_names), frozenset(explained.left_out_by)
+        reason = absent_nodes_reason(PreFilterOutcome(node_names=left_in, plugins=plugins))
+        counts[reason] += num_left_out
     return fit_error_message(Diagnosis(snapshot.num_nodes, counts))
 
 
@@ -220,8 +240,11 @@ def _copy(pod: Pod, number: int) -> Pod:
 
 
 def _rejections(snapshot: Snapshot, explained: SchedulingExplanation) -> dict[str, tuple[str, ...]]:
-    """Node -> why it rejects the pod; no node has a reason if the pod is rejected as a whole."""
-    if explained.pre_enqueue is not None or explained.pre_filter is not None:
+    """Node -> why it rejects the pod; no node has a reason if the pod is rejected as a whole.
+
+    Nor does one if a plugin fails.
+    """
+    if explained.outcome in (GATED, ERROR) or explained.pre_filter is not None:
         return {name: () for name in snapshot.node_names if name}
     rejecting = ((each.node, each.rejected_by) for each in explained.nodes)
     return {node: status.reasons for node, status in rejecting if status is not None}

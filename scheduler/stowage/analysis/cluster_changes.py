@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -105,9 +106,7 @@ def add_nodes(cluster: VirtualCluster, number: int, like: str) -> list[str]:
         NotInCluster: There is no such node.
     """
     model = find_node(cluster, like)
-    slices = [
-        each for each in cluster.objects.of_kind(ResourceSlice) if each.spec.node_name == like
-    ]
+    slices = _slices_of(cluster, like)
     drivers = cluster.objects.find(CSINode, like)
     names, made = _free_names(cluster, like, number), ClusterObjects()
     for name in names:
@@ -131,6 +130,27 @@ def _node_like(model: Node, name: str) -> Node:
     meta = replace(model.metadata, name=name, uid=name, labels=labels, resource_version="")
     spec = replace(model.spec, unschedulable=False, taints=taints)
     return replace(model, metadata=meta, spec=spec)
+
+
+def _slices_of(cluster: VirtualCluster, node_name: str) -> list[ResourceSlice]:
+    """The slices of a node, each as if the pool had no slices of other nodes."""
+    slices = cluster.objects.of_kind(ResourceSlice)
+    others = Counter(_pool_of(each) for each in slices if each.spec.node_name != node_name)
+    return [
+        _with_fewer_slices(each, others[_pool_of(each)])
+        for each in slices
+        if each.spec.node_name == node_name
+    ]
+
+
+def _pool_of(each: ResourceSlice) -> tuple[str, str, int]:
+    return each.spec.driver, each.spec.pool.name, each.spec.pool.generation
+
+
+def _with_fewer_slices(model: ResourceSlice, number: int) -> ResourceSlice:
+    pool = model.spec.pool
+    pool = replace(pool, resource_slice_count=pool.resource_slice_count - number)
+    return replace(model, spec=replace(model.spec, pool=pool))
 
 
 def _slice_like(model: ResourceSlice, node_name: str) -> ResourceSlice:

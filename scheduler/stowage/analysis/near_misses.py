@@ -68,13 +68,17 @@ def find_near_misses(
 def _is_only_cordoned(
     snapshot: Snapshot, pod: PodInfo, verdict: NodeVerdict, compares: bool
 ) -> bool:
-    """Whether the cordon alone rejects the pod: the node controller taints each cordoned node."""
+    """Whether the cordon alone rejects the pod: the node controller taints each cordoned node.
+
+    With the cordon it removes taints of this key with this effect only.
+    """
     statuses = (verdict.rejected_by, *verdict.also_rejected_by)
     plugins = {each.plugin for each in statuses if each is not None}
     if plugins != {NodeUnschedulable.name, TaintToleration.name}:
         return False
     untolerated = _untolerated(snapshot, pod, verdict.node, compares)
-    return all(each.key == CORDON_TAINT.key for each in untolerated)
+    cordon = (CORDON_TAINT.key, CORDON_TAINT.effect)
+    return all((each.key, each.effect) == cordon for each in untolerated)
 
 
 def _smaller_requests(

@@ -156,7 +156,10 @@ def what_if(loaded: LoadedCluster, question: Question) -> WhatIfAnswer:
     models = [like for _, like in question.add_nodes]
     for name in (*question.cordon, *question.drain, *question.remove_nodes, *models):
         find_node(cluster, name)
-    served = [name for name in dict.fromkeys(models) if _has_pods_of_its_own(cluster, name)]
+    has_daemons = any(map(kept_by_drain, question.objects.pods()))
+    served = [
+        name for name in dict.fromkeys(models) if has_daemons or _has_pods_of_its_own(cluster, name)
+    ]
     added = [name for each in question.add_nodes for name in add_nodes(cluster, *each)]
     for name in question.cordon:
         cordon(cluster, name)
@@ -193,7 +196,7 @@ def _make_way(cluster: VirtualCluster, asked: ClusterObjects) -> tuple[ClusterOb
         that has other pods already.
     """
     created = ClusterObjects({kind: dict(found) for kind, found in asked.by_kind.items()})
-    notes = _others_of_workloads(cluster, asked)
+    notes = []
     for pod in asked.pods():
         key = pod.metadata.namespaced_name
         known = cluster.objects.pod(key)
@@ -204,12 +207,14 @@ def _make_way(cluster: VirtualCluster, asked: ClusterObjects) -> tuple[ClusterOb
             created.remove(POD, key)
         else:
             cluster.delete_pod(known)
-    return created, notes
+    return created, [*_others_of_workloads(cluster, asked, created), *notes]
 
 
-def _others_of_workloads(cluster: VirtualCluster, asked: ClusterObjects) -> list[str]:
+def _others_of_workloads(
+    cluster: VirtualCluster, asked: ClusterObjects, created: ClusterObjects
+) -> list[str]:
     """A note for each workload of new pods that has other pods: these are not replaced."""
-    workloads = {_workload_of(pod) for pod in asked.pods()} - {None}
+    workloads = {_workload_of(pod) for pod in created.pods()} - {None}
     if not workloads:
         return []
     others = Counter(
@@ -253,7 +258,7 @@ def _answer(
     placed = [
         Placement(key, node, was=moved.get(key, ""), tied=key in cluster.tied)
         for key, before, node in cluster.moves()
-        if not before or key in moved
+        if not before or key in moved or key in asked
     ]
     pending = [
         StillPending(key, _message(cluster, key), moved.get(key, ""), _shortages(cluster, key))

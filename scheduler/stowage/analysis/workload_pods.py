@@ -5,7 +5,7 @@ Read from plain objects: scheduling itself never reads pod templates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from stowage.analysis.cluster_objects import ClusterObjects, ObjectT, struct_of
@@ -63,7 +63,7 @@ class InvalidManifest(ValueError):  # noqa: N818 - it names the finding
 
 
 def objects_of_manifests(
-    items: Iterable[Mapping[str, Any]], cluster: ClusterObjects
+    items: Iterable[Mapping[str, Any]], cluster: ClusterObjects, removed_nodes: Collection[str] = ()
 ) -> ClusterObjects:
     """The objects of manifests, and the pods that their workloads make.
 
@@ -73,6 +73,7 @@ def objects_of_manifests(
     Args:
         items: The objects of the manifests, plain.
         cluster: The cluster's objects: its nodes for DaemonSets, its priority classes.
+        removed_nodes: The nodes for which DaemonSets make no pods.
 
     Raises:
         InvalidManifest: A field is invalid.
@@ -85,8 +86,9 @@ def objects_of_manifests(
     for item in described:
         if item["kind"] == "PriorityClass":
             classes[_name(item)] = _decoded(item, PriorityClass)
+    nodes = [each for each in cluster.of_kind(Node) if each.metadata.name not in removed_nodes]
     for item in described:
-        for obj in _expanded(item, cluster):
+        for obj in _expanded(item, nodes):
             kind = struct_of(obj)
             if kind is Pod:
                 if obj is item:
@@ -153,7 +155,7 @@ def _name(item: Json) -> str:
     return str(item["metadata"]["name"])
 
 
-def _expanded(item: Json, cluster: ClusterObjects) -> Iterator[Json]:
+def _expanded(item: Json, nodes: Iterable[Node]) -> Iterator[Json]:
     """The object itself, or what the controller of a workload makes of it."""
     kind = item["kind"]
     if kind == "CronJob":
@@ -166,7 +168,7 @@ def _expanded(item: Json, cluster: ClusterObjects) -> Iterator[Json]:
     if kind in ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"):
         yield {**item, "kind": _SELECTS_PODS.get(kind, kind)}
     if kind == "DaemonSet":
-        yield from _daemon_pods(item, cluster)
+        yield from _daemon_pods(item, nodes)
         return
     for index in range(_replicas(item)):
         pod = _pod(item, f"{_name(item)}-{index}")
@@ -219,32 +221,24 @@ def _pod(item: Json, name: str) -> Json:
     }
 
 
-def _daemon_pods(item: Json, cluster: ClusterObjects) -> Iterator[Json]:
+def _daemon_pods(item: Json, nodes: Iterable[Node]) -> Iterator[Json]:
     """The pods of a DaemonSet."""
-    for node in cluster.of_kind(Node):
-        pod = _daemon_pod(item, node.metadata.name)
+    template = _decoded(_daemon_pod(item, _name(item)), Pod)
+    for node in nodes:
+        name = node.metadata.name
         try:
-            is_made = _is_made_for(_decoded(pod, Pod), node)
+            is_made = _is_made_for(template, node)
         except SelectorError as invalid:
             where = f"DaemonSet {_name(item)}: spec.template.spec.affinity.nodeAffinity"
             raise InvalidManifest(f"{where}: {invalid}") from invalid
         if is_made:
-            yield pod
+            yield _only_for(_daemon_pod(item, f"{_name(item)}-{name}"), name)
 
 
-def _daemon_pod(item: Json, node_name: str) -> Json:
-    """The pod of a DaemonSet for one node: its controller names the node by a node affinity."""
-    pod = _pod(item, f"{_name(item)}-{node_name}")
+def _daemon_pod(item: Json, name: str) -> Json:
+    """A pod of a DaemonSet, with the tolerations that its controller adds."""
+    pod = _pod(item, name)
     spec = pod["spec"]
-    affinity = dict(spec.get("affinity") or {})
-    node_affinity = dict(affinity.get("nodeAffinity") or {})
-    required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    terms = _without_nulls(required.get("nodeSelectorTerms")) or [{}]
-    field = {"key": "metadata.name", "operator": "In", "values": [node_name]}
-    node_affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {
-        "nodeSelectorTerms": [{**term, "matchFields": [field]} for term in terms]
-    }
-    spec["affinity"] = {**affinity, "nodeAffinity": node_affinity}
     tolerated = _DAEMON_TOLERATIONS + (_HOST_NETWORK_TOLERATIONS if spec.get("hostNetwork") else ())
     tolerations = [
         {"key": key, "operator": "Exists", "effect": effect} for key, effect in tolerated
@@ -253,8 +247,25 @@ def _daemon_pod(item: Json, node_name: str) -> Json:
     return pod
 
 
+def _only_for(pod: Json, node_name: str) -> Json:
+    """The pod for one node: the controller of a DaemonSet replaces the required node affinity.
+
+    ``ReplaceDaemonSetPodNodeNameNodeAffinity`` of v1.36.
+    """
+    spec = pod["spec"]
+    affinity = spec.get("affinity") or {}
+    field = {"key": "metadata.name", "operator": "In", "values": [node_name]}
+    required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    node_affinity = {
+        **(affinity.get("nodeAffinity") or {}),
+        "requiredDuringSchedulingIgnoredDuringExecution": required,
+    }
+    spec["affinity"] = {**affinity, "nodeAffinity": node_affinity}
+    return pod
+
+
 def _is_made_for(pod: Pod, node: Node) -> bool:
-    """Whether the controller of a DaemonSet makes its pod for the node.
+    """Whether the controller of a DaemonSet makes its pod, not yet for one node, for this node.
 
     ``NodeShouldRunDaemonPod`` of v1.36: nodes that the pod does not select, or whose taints it does
     not tolerate, get none.

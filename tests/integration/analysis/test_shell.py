@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,6 +55,23 @@ def test_questions_are_answered_one_after_the_other(tmp_path: Path) -> None:
     assert "there is no pod default/none" in done.stderr
     assert "No closing quotation" in done.stderr
     assert "no question begins with nonsense" in done.stderr
+
+
+def test_an_answer_that_is_not_written_to_its_end_is_reported(tmp_path: Path) -> None:
+    """The limit of the shell, here 1 KiB a file, does what a full disk does."""
+    command = f"{sys.executable} -m stowage.cli shell --from {objects(tmp_path)}"
+    with (tmp_path / "answers").open("wb") as answers:
+        done = subprocess.run(
+            ["bash", "-c", f"ulimit -f 1; exec {command}"],
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+            input=b"explain node n1\nwhat-if --add-nodes 9 --like n1 -o json\nexplain node n2\n",
+            stdout=answers,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    heading, *lines = done.stderr.decode().splitlines()
+    assert heading.startswith("3 nodes, 0 pods")
+    assert lines == ["error: [Errno 27] File too large"] * 2
 
 
 def test_a_cluster_that_cannot_be_read_ends_the_shell(tmp_path: Path) -> None:

@@ -9,10 +9,19 @@ from msgspec.structs import replace
 
 from stowage.analysis.capacity import CapacityAnswer, capacity
 from stowage.api.objects.meta import ApiStruct
-from stowage.api.objects.node import Node, Taint
-from stowage.api.objects.pod import Pod, TopologySpreadConstraint
+from stowage.api.objects.node import (
+    Node,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Taint,
+)
+from stowage.api.objects.pod import Affinity, NodeAffinity, Pod, TopologySpreadConstraint
 from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
 from tests.support.clusters import loaded_cluster
+from tests.support.device_builders import make_claim as make_device_claim
+from tests.support.device_builders import make_class as make_device_class
+from tests.support.device_builders import make_slice, pod_with_claims, request
 from tests.support.volume_builders import claim_volume
 
 DEDICATED = Taint(key="dedicated", effect="NoSchedule")
@@ -75,6 +84,25 @@ def test_host_ports_allow_one_pod_on_each_node() -> None:
 def test_no_node_limits_a_pod_that_is_rejected_as_a_whole(pod: Pod, message: str) -> None:
     answer = ask(pod, make_node("n"))
     assert (answer.fits, answer.message) == (0, message)
+    assert [each.limited_by for each in answer.groups] == [{}]
+
+
+def test_the_message_counts_the_nodes_that_pre_filter_leaves_out() -> None:
+    named = NodeSelectorRequirement("metadata.name", "In", ("a",))
+    selector = NodeSelector((NodeSelectorTerm(match_fields=(named,)),))
+    pod = make_pod("p", cpu="1", affinity=Affinity(NodeAffinity(selector)))
+    nodes = [make_node(name, cpu="2") for name in "abcd"]
+    counted, simulated = ask(pod, *nodes), ask(pod, *nodes, counts=False)
+    assert (counted.is_counted, counted.fits) == (True, 2)
+    assert counted.message == simulated.message
+    assert "3 node(s) didn't satisfy plugin(s) [NodeAffinity]" in counted.message
+
+
+def test_no_node_limits_a_pod_for_which_a_plugin_fails() -> None:
+    objects = (make_device_class(expression="device.attributes['a'].b"), make_slice("n", ["d"]))
+    claim = make_device_claim("c", request())
+    answer = ask(pod_with_claims("p", "c"), make_node("n"), make_node("m"), *objects, claim)
+    assert answer.message.endswith("class gpu: selector #0: CEL runtime error: no such key: b")
     assert [each.limited_by for each in answer.groups] == [{}]
 
 

@@ -71,9 +71,11 @@ def test_a_cordoned_node_says_so() -> None:
 
 def test_a_cordoned_node_with_the_taint_of_the_node_controller_says_so() -> None:
     cordon = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+    stays = Taint(key="node.kubernetes.io/unschedulable", effect="NoExecute")
     nodes = [
         make_node("n", unschedulable=True, taints=[cordon]),
         make_node("also-tainted", unschedulable=True, taints=[cordon, DB]),
+        make_node("also-evicting", unschedulable=True, taints=[cordon, stays]),
         make_node("also-small", unschedulable=True, taints=[cordon], cpu="1"),
     ]
     (miss,) = near_misses(nodes, make_pod("p", cpu="2"))

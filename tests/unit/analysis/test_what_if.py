@@ -137,6 +137,21 @@ def test_pods_of_a_stateful_set_that_a_manifest_names_again_are_no_others() -> N
     assert not any("already" in note for note in others)
 
 
+def test_no_note_says_that_pods_are_added_if_all_of_them_stay() -> None:
+    owner = owned_by("StatefulSet", "db", "db")
+    running = [make_pod(f"db-{index}", node="n", owner=owner) for index in range(2)]
+    cluster = loaded_cluster(make_node("n"), *running)
+    answer = what_if(cluster, Question(objects=created(make_pod("db-0", owner=owner))))
+    assert answer.notes == ("default/db-0 is on node n already: it stays as it is",)
+
+
+def test_a_drained_pod_without_a_controller_is_placed_again_if_a_manifest_names_it() -> None:
+    cluster = loaded_cluster(make_node("a"), make_node("b"), make_pod("p", node="a"))
+    new = created(make_pod("p", uid="new"))
+    answer = what_if(cluster, Question(drain=["a"], objects=new))
+    assert (nodes_of(answer), answer.deleted) == ({"default/p": "b"}, ("default/p",))
+
+
 def test_a_manifest_replaces_a_pending_pod_of_the_same_name() -> None:
     cluster = loaded_cluster(make_node("n", cpu="4"), make_pod("p", cpu="9"))
     answer = what_if(cluster, Question(objects=created(make_pod("p", uid="new", cpu="1"))))
@@ -283,6 +298,23 @@ def test_added_nodes_have_the_devices_of_their_model() -> None:
     assert sorted(nodes_of(answer).values()) == ["n", "n", "n-new-1", "n-new-1"]
 
 
+def test_an_added_node_has_its_share_of_a_pool_with_slices_of_several_nodes() -> None:
+    pool = {"name": "rack", "generation": 1, "resourceSliceCount": 3}
+    cluster = loaded_cluster(
+        make_node("n"),
+        make_node("other"),
+        make_device_class(),
+        make_slice("n", ["a"], name="s0", pool=pool),
+        make_slice("n", ["b"], name="s1", pool=pool),
+        make_slice("other", ["c"], name="s2", pool=pool),
+        *(make_device_claim(f"c{i}", request()) for i in range(6)),
+        *(pod_with_claims(f"p{i}", f"c{i}") for i in range(6)),
+    )
+    answer = what_if(cluster, Question(add_nodes=[(1, "n")]))
+    nodes = sorted(nodes_of(answer).values())
+    assert nodes == ["n", "n", "n-new-1", "n-new-1", "other"]
+
+
 def test_added_nodes_have_the_volume_limits_of_their_model() -> None:
     cluster = loaded_cluster(
         make_node("n"),
@@ -307,6 +339,13 @@ def test_a_note_says_that_added_nodes_lack_the_pods_of_daemon_sets() -> None:
     answer = what_if(cluster, Question(add_nodes=[(1, "plain"), (2, "served")]))
     (note,) = [each for each in answer.notes if "DaemonSets" in each]
     assert note.startswith("the nodes like served are empty: ")
+
+
+def test_a_note_says_that_added_nodes_lack_the_pods_of_a_daemon_set_in_a_manifest() -> None:
+    new = created(make_pod("agent-plain", owner=DAEMON_SET))
+    answer = what_if(loaded_cluster(make_node("plain")), Question([(1, "plain")], objects=new))
+    (note,) = [each for each in answer.notes if "DaemonSets" in each]
+    assert note.startswith("the nodes like plain are empty: ")
 
 
 def test_a_removed_node_is_gone_with_the_pods_of_daemon_sets() -> None:

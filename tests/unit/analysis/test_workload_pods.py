@@ -122,6 +122,17 @@ def test_a_daemon_set_makes_no_pod_for_a_node_that_it_does_not_select_or_tolerat
     assert pod_names(made) == [f"default/web-{name}" for name in names]
 
 
+def test_a_daemon_set_makes_pods_only_for_the_nodes_that_its_affinity_names() -> None:
+    cluster = ClusterObjects()
+    for name in "abc":
+        cluster.add(make_node(name))
+    field = {"key": "metadata.name", "operator": "In", "values": ["b"]}
+    required = {"nodeSelectorTerms": [{"matchFields": [field]}, {}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    item = workload("DaemonSet", template={"spec": {"containers": [], "affinity": affinity}})
+    assert pod_names(expand(item, cluster=cluster)) == ["default/web-b"]
+
+
 def test_a_daemon_set_with_an_invalid_node_affinity_is_refused() -> None:
     terms = [{"matchExpressions": [{"key": "a", "operator": "Nope"}]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}

@@ -197,3 +197,15 @@ def test_files_without_nodes_and_objects_are_told_apart(cluster: Path) -> None:
     done = CliRunner().invoke(app, ["explain", "pod", "shop/fits", "--from", str(cluster)])
     assert done.exit_code == 1
     assert "expected an object with a kind, as kubectl get -o json" in done.output
+
+
+def test_a_daemon_set_of_a_manifest_makes_no_pod_for_a_removed_node(
+    cluster: Path, tmp_path: Path
+) -> None:
+    manifest = tmp_path / "agent.json"
+    spec = {"template": {"spec": _pod("agent")["spec"]}}
+    agent = {"kind": "DaemonSet", "metadata": {"name": "agent"}, "spec": spec}
+    manifest.write_text(json.dumps(agent), encoding="utf-8")
+    text = ask("what-if", "--from", cluster, "-f", manifest, "--remove-nodes", OTHER)
+    assert f"agent-{LONG}" in text
+    assert f"agent-{OTHER}" not in text

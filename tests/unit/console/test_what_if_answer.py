@@ -106,6 +106,15 @@ def test_a_pod_that_was_pending_and_stays_so_is_no_difference_and_an_evicted_one
     assert found == ["default/evicted"]
 
 
+def test_a_daemon_set_makes_no_pod_for_a_removed_node() -> None:
+    template = "{spec: {containers: [{name: c}]}}"
+    daemons = f"kind: DaemonSet\nmetadata: {{name: agent}}\nspec: {{template: {template}}}\n"
+    changes = Changes(manifests=daemons, remove_nodes=("a",))
+    answer = what_if_answer(moment_of(make_node("a"), make_node("b")), changes, "")
+    assert [(each.pod, each.node) for each in answer.placed] == [("default/agent-b", "b")]
+    assert answer.pending == ()
+
+
 def test_the_command_line_is_one_that_the_command_takes() -> None:
     text = command_line(
         Changes(

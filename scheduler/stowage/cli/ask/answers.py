@@ -109,7 +109,7 @@ def answer_what_if(flags: ClusterFlags, changes: Changes, output: OutputFormat) 
     with failures_reported(console):
         contents = read_contents(flags, console)
         items = [item for file in changes.manifests for item in read_items(file)]
-        created = objects_of_manifests(items, contents.objects)
+        created = objects_of_manifests(items, contents.objects, changes.remove_nodes)
         if changes.weights:
             weights = parse_weights(changes.weights)
             weighted = [with_weights(each, weights) for each in contents.frameworks]

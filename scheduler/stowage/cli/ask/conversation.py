@@ -10,6 +10,7 @@ which keeps it until the cluster is read again.
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import sys
@@ -30,6 +31,7 @@ from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.source import ClusterContents, failures_reported, kept, read_contents
 from stowage.cli.failures import print_error
 from stowage.cli.plain_help import PlainCommand, PlainGroup
+from stowage.cli.standard_streams import flush_standard_output
 from stowage.cli.terminal import terminal
 
 PROMPT = "stowage> "
@@ -124,7 +126,7 @@ def _answer_and_exit(arguments: Sequence[str], contents: ClusterContents, writin
     status = 1
     was_known = contents.compacted is not None
     try:
-        status = _status(arguments, contents)
+        status = _flushed(_status(arguments, contents))
         if not was_known and contents.compacted is not None:
             with open(writing, "wb") as pipe:
                 pipe.write(msgspec.msgpack.encode(contents.compacted))
@@ -171,11 +173,17 @@ def _status(arguments: Sequence[str], contents: ClusterContents) -> int:
         # The process ends without the interpreter's own report.
         traceback.print_exc()
         return 1
-    finally:
-        with suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
     return 0
+
+
+def _flushed(status: int) -> int:
+    """Write what is buffered, and say why it cannot be written, unless the reader has enough."""
+    lost = flush_standard_output()
+    with suppress(OSError):
+        if lost is not None and not status and lost.errno != errno.EPIPE:
+            print_error(terminal(stderr=True), lost)
+        sys.stderr.flush()
+    return status or int(lost is not None)
 
 
 def _code(code: Any) -> int:

@@ -127,7 +127,7 @@ def what_if_answer(moment: Moment, changes: Changes, cluster_flags: str) -> What
     if check.errors:
         raise InvalidManifests(check.errors)
     items = manifest_items(changes.manifests)
-    created = objects_of_manifests(items, objects)
+    created = objects_of_manifests(items, objects, changes.remove_nodes)
     names = {pod.spec.scheduler_name for pod in [*objects.pods(), *created.pods()]}
     frameworks = [with_weights(each, changes.weights) for each in moment.frameworks]
     loaded = decided_by(moment.loaded, frameworks, names)
