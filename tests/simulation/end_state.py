@@ -43,7 +43,12 @@ from tests.simulation.feasible_nodes import (
 )
 from tests.simulation.fresh_engine import FreshEngine, for_fresh_engine, stored_pod
 from tests.simulation.gang_audit import group_differences, group_events
-from tests.simulation.gang_objects import group_of, is_held, members_of
+from tests.simulation.gang_objects import (
+    group_of,
+    is_held,
+    is_surplus_of_a_grown_rack,
+    members_of,
+)
 from tests.simulation.known_objects import object_differences
 from tests.simulation.server import (
     BUDGETS,
@@ -250,7 +255,7 @@ def _overlooked_pods(
             name = instruction.claim.name
             yield f"pod {instruction.pod.key} is pending, and claim {name} could be taken back"
         elif isinstance(instruction, BindPod | BindByExtender | BindVolumes | BindClaims):
-            if extenders and _was_preempted(server, instruction.pod):
+            if _may_wait(server, extenders, instruction.pod, instruction.node_name):
                 continue
             yield f"pod {instruction.pod.key} is pending and could be on {instruction.node_name}"
         elif isinstance(instruction, EvictPod):
@@ -264,6 +269,17 @@ def _overlooked_pods(
             ):
                 continue
             yield f"pod {preemptor.key} is pending and could take the place of {victim.key}"
+
+
+def _may_wait(
+    server: ModelServer, extenders: Sequence[Json], pod: PodReference, node_name: str
+) -> bool:
+    """Whether a pod that fits on a node may wait, as in kube-scheduler."""
+    if extenders and _was_preempted(server, pod):
+        return True
+    return is_surplus_of_a_grown_rack(
+        server, stored_pod(server, pod.namespace, pod.name), node_name
+    )
 
 
 def _followed_a_companion(server: ModelServer, preemptor: PodReference) -> bool:

@@ -69,6 +69,38 @@ def racks_of(server: ModelServer, pods: Iterable[Json]) -> set[str]:
     return {nodes[key]["metadata"]["labels"].get(RACK, "") if key in nodes else "" for key in names}
 
 
+def is_surplus_of_a_grown_rack(server: ModelServer, pod: Json, node_name: str) -> bool:
+    """Whether companions of a pod have a rack that got this node since the pod is there.
+
+    A node joins a rack by its label. For most plugins that rejected the pod on the other nodes this
+    is no event that helps, in kube-scheduler either: the pod waits until five minutes are over.
+    """
+    named = group_of(pod)
+    group = named and server.collection(named[0]).get(named[1])
+    if not named or not group or "schedulingConstraints" not in group["spec"]:
+        return False
+    if not any(member["spec"].get("nodeName") for member in members_of(server, *named)):
+        return False
+    uid = pod["metadata"]["uid"]
+    since = next(
+        index
+        for index, change in enumerate(server.history)
+        if change.path == PODS and change.current["metadata"]["uid"] == uid
+    )
+    return any(
+        change.path == NODES
+        and change.current["metadata"]["name"] == node_name
+        and change.before is not None
+        and _rack_of(change.before) != _rack_of(change.current)
+        for change in server.history[since:]
+    )
+
+
+def _rack_of(node: Json) -> str:
+    rack: str = node["metadata"]["labels"].get(RACK, "")
+    return rack
+
+
 def is_held(server: ModelServer, pod: Json) -> bool:
     """Whether a pod waits without a sign: its group or some of its companions are missing."""
     named = group_of(pod)

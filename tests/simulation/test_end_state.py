@@ -11,6 +11,7 @@ from tests.simulation.end_state import cluster_violations, engine_violations
 from tests.simulation.gang_objects import make_group, make_member
 from tests.simulation.objects import (
     HOSTNAME,
+    RACK,
     SCHEDULER_NAME,
     make_attachment,
     make_budget,
@@ -69,6 +70,33 @@ def test_a_gang_that_fits_only_if_a_tie_falls_well_may_wait(
     found = list(cluster_violations(server, [SCHEDULER_NAME], []))
 
     assert len([each for each in found if "could take the place of" in each]) == num_violations
+
+
+@pytest.mark.parametrize(
+    ("is_in_one_rack", "has_companion", "num_violations"),
+    [(True, True, 0), (True, False, 1), (False, True, 1)],
+)
+def test_the_surplus_of_a_group_may_wait_when_its_rack_gets_a_node_by_a_label(
+    is_in_one_rack: bool, has_companion: bool, num_violations: int
+) -> None:
+    server = ModelServer(lambda: 0.0)
+    server.served_groups[GROUPS] = 0.0
+    server.create(GROUPS, make_group(GROUPS, "group", None, is_in_one_rack=is_in_one_rack))
+    server.create(NODES, _with_rack(make_node("full", 1), "near"))
+    server.create(NODES, _with_rack(make_node("empty", 1), "far"))
+    bound = make_member(GROUPS, "group" if has_companion else "other", "bound", "1", priority=0)
+    server.create(PODS, bound | {"spec": bound["spec"] | {"nodeName": "full"}})
+    server.create(PODS, make_member(GROUPS, "group", "surplus", "1", priority=0))
+    server.update(NODES, ("", "empty"), metadata=_with_rack(make_node("empty"), "near")["metadata"])
+
+    found = list(cluster_violations(server, [SCHEDULER_NAME], []))
+
+    assert len([each for each in found if "could be on empty" in each]) == num_violations
+
+
+def _with_rack(node: Json, rack: str) -> Json:
+    metadata = node["metadata"]
+    return node | {"metadata": metadata | {"labels": metadata["labels"] | {RACK: rack}}}
 
 
 def test_every_kind_that_the_scheduler_follows_is_simulated_or_known_not_to_be() -> None:
