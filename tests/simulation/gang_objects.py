@@ -70,26 +70,26 @@ def racks_of(server: ModelServer, pods: Iterable[Json]) -> set[str]:
 
 
 def is_surplus_of_a_grown_rack(server: ModelServer, pod: Json, node_name: str) -> bool:
-    """Whether companions of a pod have a rack that got this node since the pod is there.
+    """Whether a node came into the rack of a pod's companions since the pod is there.
 
-    A node joins a rack by its label. For most plugins that rejected the pod on the other nodes this
-    is no event that helps, in kube-scheduler either: the pod waits until five minutes are over.
+    Its label changed, or that of a companion's node. For most plugins that rejected the pod on the
+    other nodes this is no event that helps, in kube-scheduler either: the pod waits until five
+    minutes are over.
     """
     named = group_of(pod)
     group = named and server.collection(named[0]).get(named[1])
     if not named or not group or "schedulingConstraints" not in group["spec"]:
         return False
-    if not any(member["spec"].get("nodeName") for member in members_of(server, *named)):
-        return False
+    names = {each["spec"].get("nodeName", "") for each in members_of(server, *named)} - {""}
     uid = pod["metadata"]["uid"]
     since = next(
         index
         for index, change in enumerate(server.history)
         if change.path == PODS and change.current["metadata"]["uid"] == uid
     )
-    return any(
+    return bool(names) and any(
         change.path == NODES
-        and change.current["metadata"]["name"] == node_name
+        and change.current["metadata"]["name"] in {node_name, *names}
         and change.before is not None
         and _rack_of(change.before) != _rack_of(change.current)
         for change in server.history[since:]

@@ -73,21 +73,26 @@ def test_a_gang_that_fits_only_if_a_tie_falls_well_may_wait(
 
 
 @pytest.mark.parametrize(
-    ("is_in_one_rack", "has_companion", "num_violations"),
-    [(True, True, 0), (True, False, 1), (False, True, 1)],
+    ("is_in_one_rack", "has_companion", "moves", "num_violations"),
+    [
+        (True, True, "empty", 0),
+        (True, True, "full", 0),
+        (True, False, "empty", 1),
+        (False, True, "empty", 1),
+    ],
 )
 def test_the_surplus_of_a_group_may_wait_when_its_rack_gets_a_node_by_a_label(
-    is_in_one_rack: bool, has_companion: bool, num_violations: int
+    is_in_one_rack: bool, has_companion: bool, moves: str, num_violations: int
 ) -> None:
     server = ModelServer(lambda: 0.0)
     server.served_groups[GROUPS] = 0.0
     server.create(GROUPS, make_group(GROUPS, "group", None, is_in_one_rack=is_in_one_rack))
-    server.create(NODES, _with_rack(make_node("full", 1), "near"))
-    server.create(NODES, _with_rack(make_node("empty", 1), "far"))
+    for name in ("full", "empty"):
+        server.create(NODES, _with_rack(make_node(name, 1), "old" if name == moves else "new"))
     bound = make_member(GROUPS, "group" if has_companion else "other", "bound", "1", priority=0)
     server.create(PODS, bound | {"spec": bound["spec"] | {"nodeName": "full"}})
     server.create(PODS, make_member(GROUPS, "group", "surplus", "1", priority=0))
-    server.update(NODES, ("", "empty"), metadata=_with_rack(make_node("empty"), "near")["metadata"])
+    server.update(NODES, ("", moves), metadata=_with_rack(make_node(moves), "new")["metadata"])
 
     found = list(cluster_violations(server, [SCHEDULER_NAME], []))
 
