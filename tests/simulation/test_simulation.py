@@ -23,8 +23,14 @@ NUM_DEVICE_SEEDS = 10
 NUM_GANG_SEEDS = 8
 EXTENDED_SEED = 20036
 
-_LONG = Emphasis(num_events=MANY_EVENTS)
-_REORDERED = Emphasis({"reordered": 0.3}, num_events=MANY_EVENTS)
+
+def _long(emphasis: Emphasis) -> Emphasis:
+    """The emphasis of the lives that found the bugs of the past: all lives were long."""
+    return replace(emphasis, num_events=MANY_EVENTS)
+
+
+_LONG = _long(Emphasis())
+_REORDERED = _long(Emphasis({"reordered": 0.3}))
 
 #: Bugs of the past: the seed and the emphasis that showed them.
 REGRESSIONS = {
@@ -90,8 +96,7 @@ def test_claims_are_taken_back_and_their_writes_meet_faults() -> None:
 
 @pytest.mark.parametrize("bug", DEVICE_REGRESSIONS)
 def test_seed_of_a_fixed_bug_with_devices_has_no_violation(bug: str) -> None:
-    emphasis = replace(_DEVICES, num_events=MANY_EVENTS)
-    assert not simulate(DEVICE_REGRESSIONS[bug], emphasis).violations
+    assert not simulate(DEVICE_REGRESSIONS[bug], _long(_DEVICES)).violations
 
 
 @pytest.mark.parametrize("seed", range(NUM_GANG_SEEDS))
@@ -104,14 +109,12 @@ def test_random_faults_with_pod_groups_violate_no_invariant(seed: int) -> None:
 
 @pytest.mark.parametrize("bug", GANG_REGRESSIONS)
 def test_seed_of_a_fixed_bug_with_pod_groups_has_no_violation(bug: str) -> None:
-    emphasis = replace(_GANGS, num_events=MANY_EVENTS)
-    assert not simulate(GANG_REGRESSIONS[bug], emphasis).violations
+    assert not simulate(GANG_REGRESSIONS[bug], _long(_GANGS)).violations
 
 
 @pytest.mark.parametrize("bug", GANG_DEVICE_REGRESSIONS)
 def test_seed_of_a_fixed_bug_with_shared_claims_has_no_violation(bug: str) -> None:
-    emphasis = replace(_GANGS_WITH_DEVICES, num_events=MANY_EVENTS)
-    assert not simulate(GANG_DEVICE_REGRESSIONS[bug], emphasis).violations
+    assert not simulate(GANG_DEVICE_REGRESSIONS[bug], _long(_GANGS_WITH_DEVICES)).violations
 
 
 def test_a_standby_finds_its_state_consistent(monkeypatch: pytest.MonkeyPatch) -> None:
